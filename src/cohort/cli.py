@@ -1,0 +1,97 @@
+"""The `cohort` command: finds the verb, and turns errors into exit codes."""
+
+import importlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from cohort import __version__, log
+from cohort.errors import CohortError, from_oserror
+
+EXIT_INTERRUPTED = 130
+
+# One verb, one module of cohort.verbs that has `command`. Listed here with its help so that
+# `cohort --help` imports none of them: pandas alone takes half a second.
+VERBS = {
+    "doctor": "What this host can do.",
+    "kernel": "Fetch, patch, build and test the kernel.",
+    "run": "Run one policy on one workload.",
+    "compare": "Run several policies and compare them in a table.",
+    "report": "Write runs as one self-contained HTML page.",
+}
+
+
+class Verbs(click.Group):
+    """The verbs, each imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs in the order a newcomer needs them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb's module, imported now."""
+        if cmd_name not in VERBS:
+            return None
+        command = importlib.import_module(f"cohort.verbs.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs, without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-v", "--verbose", is_flag=True, help="Say what is run.")
+@click.option("-q", "--quiet", is_flag=True, help="Say only warnings and errors.")
+@click.version_option(__version__, "-V", "--version")
+def cohort(verbose: bool, quiet: bool) -> None:
+    """Build the Cohort kernel, boot a phone on it, measure it, compare policies.
+
+    \b
+    Exit codes: 0 done, 1 failed, 2 bad input, 3 a tool is missing, 4 skipped, 5 build failed,
+    6 patch does not fit, 7 the guest failed, 8 the host failed (disk, permissions), 130 Ctrl-C.
+    """
+    log.setup(1 if verbose else -1 if quiet else 0)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
+    """A polite kill unwinds like Ctrl-C, so that guests are stopped and caches stay whole."""
+    sys.exit(128 + signum)
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit with its code."""
+    log.setup(0)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        cohort.main(args=argv, prog_name="cohort", standalone_mode=False)
+    except CohortError as error:
+        _fail(str(error), error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output went away (`cohort ... | head`): not an error, and Python must
+        # not find the pipe broken again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        logging.getLogger(__name__).debug("where it failed", exc_info=True)
+        host = from_oserror(error)
+        _fail(str(host), host.exit_code)
+    sys.exit(0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(f"cohort: {message}", file=sys.stderr)
+    sys.exit(code)

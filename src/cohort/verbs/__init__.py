@@ -1,0 +1,1 @@
+"""The verbs of the command: one module each, with `command`."""
