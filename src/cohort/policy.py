@@ -1,0 +1,185 @@
+"""What a comparison compares: a kernel, its boot switches, and knobs written at guest start.
+
+A policy is a TOML file in `policies/`. `extends = "NAME"` takes everything from another policy of
+the same directory: boot switches are appended to its own, knobs of the same name replace.
+"""
+
+import difflib
+import hashlib
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from cohort import paths
+from cohort.errors import UsageError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_SYSCTL = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
+_SYSFS = re.compile(r"/sys(/[A-Za-z0-9_.:-]+)+")
+
+
+def _knob_text(value: object) -> object:
+    """A number as the kernel reads it; anything but a number or a string is left to pydantic."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
+
+
+def _one_line(value: str) -> str:
+    if not value or value != value.strip() or "\n" in value:
+        raise ValueError("must be one line of text without blanks around it")
+    return value
+
+
+def _one_word(value: str) -> str:
+    if not value or re.search(r"\s", value):
+        raise ValueError("must be one boot parameter a string, without blanks")
+    return value
+
+
+def _policy_name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("must be lower-case letters, digits and dashes")
+    return value
+
+
+def _sysctl_name(value: str) -> str:
+    if not _SYSCTL.fullmatch(value):
+        raise ValueError("is not a sysctl name like vm.min_free_kbytes")
+    return value
+
+
+def _sysfs_path(value: str) -> str:
+    if not _SYSFS.fullmatch(value) or "/../" in f"{value}/" or "/./" in f"{value}/":
+        raise ValueError("is not a path of a file below /sys")
+    return value
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+Word = Annotated[str, AfterValidator(_one_word)]
+Name = Annotated[str, AfterValidator(_policy_name)]
+Knob = Annotated[str, BeforeValidator(_knob_text), AfterValidator(_one_line)]
+SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
+SysfsPath = Annotated[str, AfterValidator(_sysfs_path)]
+
+
+class Policy(BaseModel):
+    """One way to run the phone.
+
+    `cmdline` goes on the kernel's command line; `sysctl` (dotted names) and `sysfs` (paths) are
+    written by the guest before the first process of the phone starts. `kernel` is the build:
+    "cohort", or "stock" for one without Cohort compiled in.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: Name
+    title: Line
+    cmdline: list[Word] = []
+    sysctl: dict[SysctlName, Knob] = {}
+    sysfs: dict[SysfsPath, Knob] = {}
+    kernel: Literal["cohort", "stock"] = "cohort"
+
+    def writes(self) -> list[tuple[str, str]]:
+        """The files the guest writes at start, in order: (path, value)."""
+        sysctl = [
+            (f"/proc/sys/{name.replace('.', '/')}", value) for name, value in self.sysctl.items()
+        ]
+        return sysctl + list(self.sysfs.items())
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that changes a run; name and title do not."""
+        effect = self.model_dump(exclude={"name", "title"})
+        return hashlib.sha256(json.dumps(effect, sort_keys=True).encode()).hexdigest()
+
+
+def policy_names(directory: Path | None = None) -> list[str]:
+    """The names of the policies in `directory`, by default the repository's."""
+    return sorted(path.stem for path in (directory or paths.POLICIES).glob("*.toml"))
+
+
+def load_policy(name_or_path: str | Path) -> Policy:
+    """The policy of that name in `policies/`, or in the TOML file at that path.
+
+    Raises UsageError for an unknown name and for a bad file (file, key and line in the message).
+    """
+    path = _find(str(name_or_path))
+    return _validate(path, _read(path, ()))
+
+
+def _find(name_or_path: str) -> Path:
+    """The file of a name without slash and suffix in `policies/`; a path as it is."""
+    if name_or_path.endswith(".toml") or "/" in name_or_path:
+        return Path(name_or_path)
+    path = paths.POLICIES / f"{name_or_path}.toml"
+    if not path.is_file():
+        known = policy_names()
+        close = difflib.get_close_matches(name_or_path, known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(f"no policy named {name_or_path!r}", f"{hint}known: {', '.join(known)}")
+    return path
+
+
+def _read(path: Path, children: tuple[Path, ...]) -> dict[str, Any]:
+    """The file's tables on top of those it extends; `children` are the files that led here."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such policy file") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 text: {error}") from error
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not TOML: {error}") from error
+    data.setdefault("name", path.stem)
+    parent = data.pop("extends", None)
+    if parent is None:
+        return data
+    where = f"{path}:{_line_of(text, ('extends',))}: extends"
+    base = path.parent / f"{parent}.toml"
+    if not isinstance(parent, str) or not base.is_file():
+        raise UsageError(f"{where}: no policy {parent!r} beside this file")
+    if base in (path, *children):
+        raise UsageError(f"{where}: goes round in a circle")
+    _validate(path, {"title": "-", **data})
+    _validate(base, inherited := _read(base, (path, *children)))
+    return _merge(inherited, data)
+
+
+def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    merged = {**base, **child}
+    merged["cmdline"] = [*base.get("cmdline", []), *child.get("cmdline", [])]
+    for table in ("sysctl", "sysfs"):
+        merged[table] = {**base.get(table, {}), **child.get(table, {})}
+    return merged
+
+
+def _validate(path: Path, data: dict[str, Any]) -> Policy:
+    """The policy in `data`, or a UsageError about the first thing wrong in file `path`."""
+    try:
+        return Policy.model_validate(data)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        loc = tuple(x for x in problem["loc"] if x != "[key]")
+        key = ".".join(f'"{x}"' if "." in str(x) else str(x) for x in loc)
+        what = problem["msg"].removeprefix("Value error, ")
+        line = _line_of(path.read_text(encoding="utf-8"), loc)
+        raise UsageError(f"{path}:{line}: {key}: {what}") from error
+
+
+def _line_of(text: str, loc: tuple[int | str, ...]) -> int:
+    """The line where the innermost key of `loc` stands; of its parent, else 1, if it is missing."""
+    lines = text.splitlines()
+    keys = [str(x) for x in loc if isinstance(x, str)]
+    for key in reversed(keys):
+        pattern = re.compile(rf"""\s*\[?\s*(?:\w+\.)?["']?{re.escape(key)}["']?\s*[=\]]""")
+        for number, line in enumerate(lines, start=1):
+            if pattern.match(line):
+                return number
+    return 1

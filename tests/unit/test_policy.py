@@ -1,0 +1,118 @@
+"""Policies: what the shipped ones say, and what a bad file is told."""
+
+from pathlib import Path
+
+import pytest
+
+from cohort.errors import UsageError
+from cohort.policy import Policy, load_policy, policy_names
+
+
+def write(tmp_path: Path, text: str, name: str = "mine") -> Path:
+    path = tmp_path / f"{name}.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_shipped_policy_loads_under_its_own_name() -> None:
+    names = policy_names()
+    assert {"none", "tuned", "mthp", "mglru", "region", "tuned-mglru", "region-mglru"} <= set(names)
+    for name in names:
+        assert load_policy(name).name == name
+
+
+def test_none_is_the_kernel_as_shipped() -> None:
+    none = load_policy("none")
+    assert (none.cmdline, none.writes(), none.kernel) == ([], [], "cohort")
+
+
+def test_region_gets_the_watermark_headroom_of_tuned_and_no_other_knob() -> None:
+    knob = "vm.watermark_scale_factor"
+    assert load_policy("region").sysctl == {knob: load_policy("tuned").sysctl[knob]}
+
+
+def test_region_orders_extend_region() -> None:
+    for order in (5, 6, 7, 8):
+        policy = load_policy(f"region{order}")
+        assert policy.cmdline == ["cohort=region", f"cohort.region_order={order}"]
+        assert policy.sysctl == load_policy("region").sysctl
+
+
+def test_writes_maps_sysctl_names_to_files_and_keeps_the_order(tmp_path: Path) -> None:
+    policy = load_policy(
+        write(
+            tmp_path,
+            'title = "t"\n[sysctl]\n"vm.swappiness" = 10\n"net.ipv4.tcp_sack" = "1"\n'
+            '[sysfs]\n"/sys/kernel/mm/lru_gen/enabled" = "7"\n',
+        )
+    )
+    assert policy.writes() == [
+        ("/proc/sys/vm/swappiness", "10"),
+        ("/proc/sys/net/ipv4/tcp_sack", "1"),
+        ("/sys/kernel/mm/lru_gen/enabled", "7"),
+    ]
+
+
+def test_digest_follows_the_effect_not_the_words(tmp_path: Path) -> None:
+    one = load_policy(write(tmp_path, 'title = "one"\ncmdline = ["a=1"]', "one"))
+    two = load_policy(write(tmp_path, 'title = "two"\ncmdline = ["a=1"]', "two"))
+    other = load_policy(write(tmp_path, 'title = "two"\ncmdline = ["a=2"]', "other"))
+    assert one.digest == two.digest != other.digest
+
+
+def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
+    write(tmp_path, 'title = "base"\ncmdline = ["a"]\n[sysctl]\n"x.y" = 1\n"x.z" = 1\n', "base")
+    child = write(tmp_path, 'extends = "base"\ncmdline = ["b"]\n[sysctl]\n"x.y" = 2\n')
+    policy = load_policy(child)
+    assert policy == Policy(
+        name="mine", title="base", cmdline=["a", "b"], sysctl={"x.y": "2", "x.z": "1"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "what"),
+    [
+        ('title = "t"\ncmdlime = []', 2, "cmdlime", "Extra inputs"),
+        ('title = "t"\n\ncmdline = "quiet"', 3, "cmdline", "valid list"),
+        ('title = "t"\ncmdline = ["a b"]', 2, "cmdline.0", "without blanks"),
+        ('title = "t"\n[sysctl]\nvm = 1', 3, "sysctl.vm", "not a sysctl name"),
+        ('title = "t"\n[sysctl]\n"vm.x" = 1.5', 3, 'sysctl."vm.x"', "valid string"),
+        ('title = "t"\n[sysfs]\n"/proc/x" = "1"', 3, "sysfs./proc/x", "below /sys"),
+        ('title = "t"\n[sysfs]\n"/sys/../x" = "1"', 3, 'sysfs."/sys/../x"', "below /sys"),
+        ('title = "t"\n[sysfs]\n"/sys/x" = "1\\n2"', 3, "sysfs./sys/x", "one line"),
+        ('title = "t"\nkernel = "mine"', 2, "kernel", "'cohort' or 'stock'"),
+        ('cmdline = ["a"]', 1, "title", "required"),
+        ('extends = "nobody"', 1, "extends", "no policy 'nobody'"),
+        ('# me\nextends = "mine"', 2, "extends", "circle"),
+    ],
+)
+def test_a_bad_file_is_named_with_line_and_key(
+    tmp_path: Path, text: str, line: int, key: str, what: str
+) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        load_policy(path)
+    assert caught.value.message.startswith(f"{path}:{line}: {key}: ")
+    assert what in caught.value.message
+
+
+def test_a_bad_parent_is_the_one_named(tmp_path: Path) -> None:
+    base = write(tmp_path, 'title = "t"\nkernel = 1', "base")
+    with pytest.raises(UsageError, match=f"{base}:2: kernel"):
+        load_policy(write(tmp_path, 'extends = "base"'))
+
+
+def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
+    path = write(tmp_path, 'title = "t"\ncmdline = [')
+    with pytest.raises(UsageError, match=rf"{path}: not TOML: .*(line 2|end of document)"):
+        load_policy(path)
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(UsageError, match="did you mean region"):
+        load_policy("regoin")
+
+
+def test_a_missing_file_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such policy file"):
+        load_policy(tmp_path / "absent.toml")
