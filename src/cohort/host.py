@@ -1,0 +1,113 @@
+"""Programs of the host: are they there, run them, what version are they; and small file habits."""
+
+import hashlib
+import json
+import logging
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cohort.errors import MissingTool
+
+log = logging.getLogger(__name__)
+
+# The Debian package each program comes from, for the hint.
+PACKAGES = {
+    "bc": "bc",
+    "bison": "bison",
+    "flex": "flex",
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "mke2fs": "e2fsprogs",
+    "patch": "patch",
+    "perl": "perl",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "setpriv": "util-linux",
+    "tar": "tar",
+    "xz": "xz-utils",
+}
+
+
+def find(program: str) -> Path | None:
+    """The program's path; sbin is looked at too, which a user's PATH often lacks."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    found = shutil.which(program, path=path)
+    return Path(found) if found else None
+
+
+def need(program: str) -> Path:
+    """The program's path, or MissingTool with the package to install."""
+    found = find(program)
+    if found is None:
+        package = PACKAGES.get(program, program)
+        raise MissingTool(f"{program} is not installed", f"apt-get install {package}")
+    return found
+
+
+def run(
+    argv: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run to the end with output captured; the exit code is the caller's to judge."""
+    words = [str(x) for x in argv]
+    log.debug("%s", shlex.join(words))
+    return subprocess.run(words, cwd=cwd, env=env, text=True, capture_output=True, check=False)
+
+
+@cache
+def version(program: str) -> str:
+    """The first line of `program --version`, or an empty string if it is not there."""
+    path = find(program)
+    if path is None:
+        return ""
+    lines = run([path, "--version"]).stdout.splitlines()
+    return lines[0].strip() if lines else ""
+
+
+def digest(*parts: bytes | str) -> str:
+    """SHA-256 over the parts, each with its length so that no two lists look alike."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        total.update(f"{len(data)}:".encode() + data)
+    return total.hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_tree(root: Path, files: Iterable[Path]) -> str:
+    """SHA-256 over names (relative to `root`) and contents."""
+    ordered = sorted(files)
+    return digest(*(x for f in ordered for x in (str(f.relative_to(root)), f.read_bytes())))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write so that a reader sees the old file or the whole new one, never a part."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Like write_json, for text."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    part.replace(path)
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold `path` as a lock between processes; it is let go when the process dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        flock(file, LOCK_EX)
+        yield

@@ -1,0 +1,191 @@
+"""Builds kernels out of tree, each once for the same content.
+
+A build directory lives on, so an edit in the overlay recompiles what it touches and no more.
+"""
+
+import logging
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from cohort import host, paths
+from cohort.errors import BuildError, UsageError
+from cohort.kernel import config, overlay, source
+from cohort.log import Update
+
+log = logging.getLogger(__name__)
+
+# What a build from nothing prints, about: there is no way to ask make beforehand.
+STEPS = 1500
+ERROR_LINES = 12
+
+
+@dataclass(frozen=True)
+class Arch:
+    """What the kernel's build calls a machine."""
+
+    name: str
+    make: str
+    target: str
+    image: str
+
+
+ARCHES = {"x86_64": Arch("x86_64", "x86_64", "bzImage", "arch/x86/boot/bzImage")}
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """Which kernel: fragments (in order), machine, and a source tree other than the default."""
+
+    configs: tuple[str, ...]
+    arch: str = "x86_64"
+    tree: Path | None = None
+
+    @classmethod
+    def variant(cls, name: str, arch: str = "x86_64", tree: Path | None = None) -> "KernelSpec":
+        """`stock` is the same tree without CONFIG_COHORT; other names are fragments on top."""
+        extra = {"stock": (), "cohort": ("cohort",)}.get(name, ("cohort", name))
+        return cls(("base", arch, *extra), arch, tree)
+
+    @classmethod
+    def from_fragments(cls, text: str, tree: Path | None = None) -> "KernelSpec":
+        """From `base,x86_64,cohort`: the machine is the fragment that is named like one."""
+        names = tuple(text.split(","))
+        machines = [name for name in names if name in ARCHES]
+        if len(machines) != 1:
+            raise UsageError(
+                f"the fragments {text} name no machine", f"one of them must be: {', '.join(ARCHES)}"
+            )
+        return cls(names, machines[0], tree)
+
+    @property
+    def name(self) -> str:
+        """What its build directory is called."""
+        foreign = "" if self.tree is None else "-" + host.digest(str(self.tree.resolve()))[:8]
+        return "-".join(self.configs) + foreign
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was built. `id` is by the image's content, `tree_id` by the sources'."""
+
+    image: Path
+    config: Path
+    release: str
+    id: str
+    tree_id: str
+    arch: str
+
+
+def find_arch(name: str) -> Arch:
+    """The machine by its name, or UsageError."""
+    if name not in ARCHES:
+        raise UsageError(f"no machine {name}", f"there are: {', '.join(ARCHES)}")
+    return ARCHES[name]
+
+
+def build(spec: KernelSpec, update: Update) -> Kernel:
+    """The kernel of `spec`, built if anything it is made of changed.
+
+    The default tree is fetched and brought up to this overlay; a tree of the user's is taken as
+    it is, and always offered to make, as only make knows what was edited in it.
+    """
+    arch = find_arch(spec.arch)
+    requests = config.merge(spec.configs)
+    with host.lock(paths.made("kernel") / "build.lock"):
+        tree, tree_id = _prepare_tree(spec, update)
+        out = paths.made("kernel", spec.name)
+        content = host.digest(tree_id, config.render(requests), host.version("gcc"), arch.name)
+        stamp = out / "cohort.stamp"
+        image = out / arch.image
+        current = stamp.is_file() and image.is_file() and stamp.read_text() == content
+        if not current or spec.tree is not None:
+            stamp.unlink(missing_ok=True)
+            _configure(tree, out, arch, requests)
+            _make(tree, out, arch, update)
+            host.write_text(stamp, content)
+    release = (out / "include/config/kernel.release").read_text().strip()
+    return Kernel(image, out / ".config", release, host.digest_file(image), tree_id, arch.name)
+
+
+def _prepare_tree(spec: KernelSpec, update: Update) -> tuple[Path, str]:
+    """The source tree and what identifies its content."""
+    if spec.tree is not None:
+        tree = spec.tree.resolve()
+        return tree, host.digest(str(source.read_release(tree)), overlay.applied_id(tree) or "none")
+    tree = source.fetch(update)
+    overlay.apply(tree)
+    return tree, host.digest(str(source.read_release(tree)), overlay.applied_id(tree) or "none")
+
+
+def _environment() -> dict[str, str]:
+    """ccache sees paths relative to `out/`, so another clone finds what this one compiled."""
+    return {"CCACHE_BASEDIR": str(paths.out_dir()), **os.environ}
+
+
+def _command(tree: Path, out: Path, arch: Arch) -> list[str]:
+    cc = "ccache gcc" if host.find("ccache") else "gcc"
+    for program in ("gcc", "ld", "flex", "bison", "bc", "perl"):
+        host.need(program)
+    return [
+        *(str(host.need("make")), "-C", str(tree), f"O={out}", f"ARCH={arch.make}", f"CC={cc}"),
+        # The image is the same for the same sources, whoever builds it, when and how often.
+        *("KBUILD_BUILD_TIMESTAMP=2024-01-01", "KBUILD_BUILD_VERSION=1"),
+        *("KBUILD_BUILD_USER=cohort", "KBUILD_BUILD_HOST=lab", "LOCALVERSION="),
+    ]
+
+
+def _configure(tree: Path, out: Path, arch: Arch, requests: dict[str, config.Request]) -> None:
+    wanted = out / "cohort.config"
+    host.write_text(wanted, config.render(requests))
+    command = [*_command(tree, out, arch), f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"]
+    done = host.run(command, env=_environment())
+    if done.returncode != 0:
+        lines = done.stderr.splitlines()[-ERROR_LINES:]
+        raise BuildError("kernel configuration failed:\n  " + "\n  ".join(lines))
+    config.verify(requests, (out / ".config").read_text())
+
+
+def _make(tree: Path, out: Path, arch: Arch, update: Update) -> None:
+    """Run make, its output in build.log and counted for the progress."""
+    fresh = not (out / "vmlinux").is_file()
+    command = [*_command(tree, out, arch), f"-j{os.cpu_count() or 1}", arch.target]
+    done = 0
+    journal = out / "build.log"
+    with (
+        journal.open("w") as file,
+        subprocess.Popen(
+            command,
+            text=True,
+            env=_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                file.write(line)
+                done += line.startswith("  ")
+                update(min(done, STEPS - 1), STEPS if fresh else 0)
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        raise BuildError(_explain(journal), _disk_hint(out))
+    update(max(done, 1), max(done, 1))
+
+
+def _explain(journal: Path) -> str:
+    """The first lines of a build log that say what is wrong."""
+    lines = journal.read_text(errors="replace").splitlines()
+    errors = [x for x in lines if "error:" in x or "Error " in x or "undefined reference" in x]
+    shown = (errors or lines)[:ERROR_LINES]
+    return "\n  ".join([f"the kernel does not build (all of it in {journal}):", *shown])
+
+
+def _disk_hint(out: Path) -> str | None:
+    free = shutil.disk_usage(out).free >> 20
+    return f"only {free} MiB are free on the disk" if free < 512 else None

@@ -1,0 +1,324 @@
+"""Runs: one policy, one workload, one seed, in a directory of its own.
+
+A run is named by the content of everything that goes into it (kernel image, guest, workload,
+policy, parameters, QEMU), so the same run is never made twice and a changed one never mistaken.
+"""
+
+import json
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cohort import host, paths
+from cohort.errors import Failed, GuestError, UsageError
+from cohort.kernel.build import Kernel, KernelSpec, build
+from cohort.log import progress as show_progress
+from cohort.phone.initramfs import build_guest, build_initramfs
+from cohort.phone.storage import build_storage
+from cohort.phone.workload import Workload, load_workload, render_conf
+from cohort.policy import Policy
+from cohort.results.metrics import compute_metrics
+from cohort.vm import accel as accelerators
+from cohort.vm import guest, machine
+from cohort.vm.machine import Accel, VmSpec
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+
+FORMAT = 1  # of a run directory; part of every run's id
+SILENT_S = 120.0
+BOOT_LIMIT_S = 300.0
+LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """What to run. Memory in MiB and the limit in seconds; None for what fits the workload.
+
+    `cmdline` is added to the guest kernel's command line after the policy's. `kernel` is None
+    for the build the policy names. `fresh` runs again even if the result is there.
+    """
+
+    policy: Policy
+    workload: str
+    launches: int
+    seed: int = 1
+    accel: accelerators.Wish = "deterministic"
+    memory_mb: int | None = None
+    timeout_s: float | None = None
+    kernel: KernelSpec | None = None
+    cmdline: tuple[str, ...] = ()
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        if self.launches < 1:
+            raise UsageError(f"launches must be at least 1, not {self.launches}")
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        """The kernel to build for this run."""
+        return self.kernel or KernelSpec.variant(self.policy.kernel)
+
+
+@dataclass(frozen=True)
+class RunDir:
+    """A finished run."""
+
+    path: Path
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What was run, on what, when."""
+        return _read_object(self.path / "meta.json")
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The run's metrics by name."""
+        return _read_object(self.path / "metrics.json")
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The guest's records in order; Failed names a line that is none."""
+        path = self.path / "records.jsonl"
+        with path.open() as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield json.loads(line)
+                except ValueError as error:
+                    raise Failed(f"{path}:{number}: not a record: {line[:80]!r}") from error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run with everything it needs at hand."""
+
+    spec: RunSpec
+    kernel: Kernel
+    workload: Workload
+    accel: Accel
+    guest: Path
+    storage: Path
+    conf: str
+
+    @property
+    def memory_mb(self) -> int:
+        """The guest's memory, MiB."""
+        return self.spec.memory_mb or self.workload.memory_mb
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that decides the result, by content."""
+        return {
+            "format": FORMAT,
+            "kernel_id": self.kernel.id[:16],
+            "guest_id": host.digest_file(self.guest)[:16],
+            "workload_id": host.digest(host.digest_file(self.storage), self.conf)[:16],
+            "policy_id": self.spec.policy.digest[:16],
+            "cmdline": list(self.spec.cmdline),
+            "accel": self.accel,
+            "memory_mb": self.memory_mb,
+            "cpus": self.workload.cpus,
+            "qemu": host.version(machine.emulator(self.kernel.arch).program),
+        }
+
+    @property
+    def path(self) -> Path:
+        """Where the run goes."""
+        key = host.digest(json.dumps(self.identity, sort_keys=True))[:8]
+        name = f"{self.workload.name}-{self.spec.policy.name}-s{self.spec.seed}-{key}"
+        return paths.made("runs") / name
+
+
+def execute(
+    spec: RunSpec, *, progress: Progress | None = None, stop: threading.Event | None = None
+) -> RunDir:
+    """Run `spec`, or return the run made earlier from the same content.
+
+    Builds kernel, guest and storage first if need be. Raises GuestError if the guest fails; what
+    it left behind stays in a directory ending in `.failed`.
+    """
+    return _execute(_plan(spec, prepare([spec])), progress or _ignore, stop or threading.Event())
+
+
+def execute_matrix(
+    specs: Sequence[RunSpec], jobs: int | None = None, progress: Progress | None = None
+) -> list[RunDir]:
+    """Run all, `jobs` at a time (default: one a CPU), in the order given.
+
+    `progress` counts launches over all runs. The first failure stops the others.
+    """
+    kernels = prepare(specs)
+    plans = [_plan(spec, kernels) for spec in specs]
+    stop = threading.Event()
+    report = _sum_progress([spec.launches for spec in specs], progress or _ignore)
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(_execute, p, report(i), stop) for i, p in enumerate(plans)]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            # Also on Ctrl-C: leaving the pool waits for the runs, which this ends.
+            if not all(_succeeded(future) for future in futures):
+                stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+    _raise_first(futures)
+    return [future.result() for future in futures]
+
+
+def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
+    """Build the kernels of all specs, each once."""
+    wanted = list(dict.fromkeys(spec.kernel_spec for spec in specs))
+    with show_progress() as board:
+        return {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
+
+
+def _plan(spec: RunSpec, kernels: dict[KernelSpec, Kernel]) -> Plan:
+    workload = load_workload(spec.workload)
+    kernel = kernels[spec.kernel_spec]
+    accel = accelerators.choose(spec.accel, kernel)
+    conf = render_conf(
+        workload,
+        seed=spec.seed,
+        launches=spec.launches,
+        writes=spec.policy.writes(),
+        time="virtual" if accel == "deterministic" else "real",
+    )
+    guest_bin = build_guest(paths.made("guest"))
+    storage = build_storage(workload, paths.made("storage"))
+    return Plan(spec, kernel, workload, accel, guest_bin, storage, conf)
+
+
+def _execute(plan: Plan, progress: Progress, stop: threading.Event) -> RunDir:
+    path, launches = plan.path, plan.spec.launches
+    with host.lock(paths.made("runs", ".locks") / path.name):
+        if plan.spec.fresh or not (path / "meta.json").is_file():
+            part = path.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            _run_in(part, plan, progress, stop)
+            shutil.rmtree(path, ignore_errors=True)
+            part.replace(path)
+        run = RunDir(path)
+        # Even for an earlier run: the definition of a metric may have changed since.
+        host.write_json(path / "metrics.json", compute_metrics(run.records()))
+    progress(launches, launches)
+    return run
+
+
+def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -> None:
+    """Make the run in `part`; a guest that fails has it renamed to `.failed`."""
+    started = datetime.now(UTC)
+    host.write_text(part / "phone.conf", plan.conf)
+    shutil.copy(plan.kernel.config, part / "config")
+    vm = VmSpec(
+        run_dir=part,
+        kernel=plan.kernel.image,
+        accel=plan.accel,
+        memory_mb=plan.memory_mb,
+        cpus=plan.workload.cpus,
+        initrd=build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio"),
+        storage=plan.storage,
+        cmdline=(*plan.spec.policy.cmdline, *plan.spec.cmdline),
+        arch=plan.kernel.arch,
+    )
+    total = plan.spec.launches
+    limits = guest.Limits(plan.spec.timeout_s or BOOT_LIMIT_S + total * LAUNCH_LIMIT_S, SILENT_S)
+    try:
+        wall = guest.run(vm, limits, _launch_counter(progress, total), stop)
+    except GuestError as error:
+        failed = part.with_suffix(".failed")
+        shutil.rmtree(failed, ignore_errors=True)
+        part.replace(failed)
+        error.run_dir = failed
+        raise
+    finally:
+        (part / "initramfs.cpio").unlink(missing_ok=True)
+    host.write_json(part / "meta.json", _meta(plan, started, wall))
+
+
+def _launch_counter(progress: Progress, total: int) -> Callable[[str], None]:
+    done = 0
+
+    def watch(line: str) -> None:
+        nonlocal done
+        if line.startswith('{"r":"launch"'):
+            done += 1
+            progress(min(done, total), total)
+
+    return watch
+
+
+def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
+    spec = plan.spec
+    return {
+        **plan.identity,
+        "policy": spec.policy.name,
+        "policy_title": spec.policy.title,
+        "policy_cmdline": spec.policy.cmdline,
+        "workload": plan.workload.name,
+        "seed": spec.seed,
+        "launches": spec.launches,
+        "deterministic": plan.accel == "deterministic",
+        "kernel_configs": list(spec.kernel_spec.configs),
+        "versions": {
+            "qemu": plan.identity["qemu"],
+            "gcc": host.version("gcc"),
+            "kernel": plan.kernel.release,
+            "cohort_git": _git_id(),
+            "tree_id": plan.kernel.tree_id[:16],
+        },
+        "started": started.isoformat(timespec="seconds"),
+        "wall_s": round(wall, 1),
+    }
+
+
+def _git_id() -> str:
+    """The repository's commit, `-dirty` with uncommitted changes, `unknown` outside git."""
+    if not host.find("git"):
+        return "unknown"
+    done = host.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=paths.ROOT)
+    return done.stdout.strip() or "unknown"
+
+
+def _sum_progress(totals: list[int], progress: Progress) -> Callable[[int], Progress]:
+    """One progress for many runs: the counts of all added up."""
+    done = [0] * len(totals)
+    lock = threading.Lock()
+
+    def of_run(index: int) -> Progress:
+        def update(count: int, total: int) -> None:
+            with lock:
+                done[index] = count
+                progress(sum(done), sum(totals))
+
+        return update
+
+    return of_run
+
+
+def _succeeded(future: "Future[RunDir]") -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def _raise_first(futures: "list[Future[RunDir]]") -> None:
+    """Raise what went wrong first, not the `Stopped` of runs that were then called off."""
+    for future in futures:
+        error = future.exception() if future.done() and not future.cancelled() else None
+        if error is not None and not isinstance(error, guest.Stopped):
+            raise error
+
+
+def _ignore(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    value = json.loads(path.read_text())
+    assert isinstance(value, dict)
+    return value

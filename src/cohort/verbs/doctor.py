@@ -1,0 +1,126 @@
+"""`cohort doctor`: what this host can do, and what to install for the rest."""
+
+import json
+import os
+import platform
+import re
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from cohort import host, paths
+from cohort.errors import MissingTool
+from cohort.kernel import source
+from cohort.vm import accel
+from cohort.vm.accel import Probe
+
+NEEDED_GIB = 12
+"""Disk for the source, three kernel builds and a few hundred runs."""
+
+PROGRAMS = (
+    *("gcc", "ld", "make", "flex", "bison", "bc", "perl", "patch", "tar", "xz"),
+    *("mke2fs", "setpriv", "qemu-system-x86_64"),
+)
+HEADERS = {"gelf.h": "libelf-dev", "openssl/ssl.h": "libssl-dev"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at. `install` names the Debian package of a required thing not there."""
+
+    name: str
+    found: str
+    ok: bool = True
+    install: str | None = None
+
+
+def checks() -> list[Check]:
+    """Everything the lab needs or uses, looked up now."""
+    return [
+        Check("cpus", str(os.cpu_count())),
+        _disk(),
+        Check("python", platform.python_version()),
+        *(_program(name) for name in PROGRAMS),
+        *(_header(name, package) for name, package in HEADERS.items()),
+        _static_libc(),
+        _source(),
+        Check("ccache", host.version("ccache") or "not there: rebuilding kernels takes longer"),
+        _kvm(),
+    ]
+
+
+def _program(name: str) -> Check:
+    path = host.find(name)
+    if path is None:
+        return Check(name, "missing", False, host.PACKAGES.get(name, name))
+    lines = [host.version(name), str(path)]
+    return Check(name, next(x for x in lines if re.search(r"\d|/", x)))
+
+
+def _header(name: str, package: str) -> Check:
+    gcc = host.find("gcc")
+    if gcc is None:
+        return Check(name, "unknown without gcc", False, package)
+    done = host.run([gcc, "-E", "-include", name, "-x", "c", "/dev/null", "-o", "/dev/null"])
+    there = done.returncode == 0
+    return Check(name, "there" if there else "missing", there, None if there else package)
+
+
+def _static_libc() -> Check:
+    """The guest is linked statically."""
+    gcc = host.find("gcc")
+    found = host.run([gcc, "-print-file-name=libc.a"]).stdout.strip() if gcc else ""
+    there = Path(found).is_absolute()
+    return Check("libc.a", found if there else "missing", there, None if there else "libc6-dev")
+
+
+def _source() -> Check:
+    if source.TARBALL.is_file():
+        return Check("kernel source", str(source.TARBALL))
+    if source.default_tree().is_dir():
+        return Check("kernel source", str(source.default_tree()))
+    return Check("kernel source", "missing", False, f"linux-source-{source.SERIES}")
+
+
+def _disk() -> Check:
+    free = shutil.disk_usage(paths.out_dir()).free >> 30
+    found = f"{free} GiB free for {paths.out_dir()}"
+    return Check("disk", found if free >= NEEDED_GIB else f"{found}; {NEEDED_GIB} are needed")
+
+
+def _kvm() -> Check:
+    """What the last probe boot said; without a kernel there is nothing to boot."""
+    verdict = accel.last_verdict()
+    words = {
+        Probe.NO_DEVICE: f"no {accel.KVM}: guests are emulated",
+        Probe.NOT_PROBED: f"{accel.KVM} is there; a guest has not been tried (`cohort run` does)",
+        Probe.WORKS: "a probe guest ran",
+    }
+    if isinstance(verdict, str):
+        return Check("kvm", f"{verdict}: guests are emulated")
+    return Check("kvm", words[verdict])
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+def command(as_json: bool) -> None:
+    """Say what this host can do; exit 3 if something the lab needs is missing."""
+    found = checks()
+    if as_json:
+        print(json.dumps({"checks": [asdict(x) for x in found], "ok": all(x.ok for x in found)}))
+    else:
+        _print_table(found)
+    missing = [x for x in found if not x.ok]
+    if missing:
+        packages = " ".join(dict.fromkeys(x.install for x in missing if x.install))
+        names = ", ".join(x.name for x in missing)
+        raise MissingTool(f"missing: {names}", f"apt-get install {packages}")
+
+
+def _print_table(found: list[Check]) -> None:
+    width = max(len(check.name) for check in found)
+    for check in found:
+        mark = click.style("ok", fg="green") if check.ok else click.style("no", fg="red")
+        click.echo(f"{mark}  {check.name:{width}}  {check.found}")

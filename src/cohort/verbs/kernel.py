@@ -1,0 +1,89 @@
+"""`cohort kernel`: fetch the source, put Cohort on it, build it, run its KUnit suites."""
+
+import json
+from pathlib import Path
+
+import click
+
+from cohort.errors import Failed
+from cohort.kernel import build as builder
+from cohort.kernel import kunit, overlay, source
+from cohort.kernel.build import KernelSpec
+from cohort.log import progress
+
+TREE = click.option(
+    "--tree", type=click.Path(path_type=Path), help="A 6.12 kernel tree [default: the fetched one]."
+)
+
+
+@click.group("kernel")
+def command() -> None:
+    """Fetch, patch, build and test the kernel."""
+
+
+@command.command("fetch")
+def fetch() -> None:
+    """Unpack the distribution's source package and print where."""
+    with progress() as board:
+        print(source.fetch(board.task("unpacking the kernel source, MiB")))
+
+
+@command.command("patch")
+@TREE
+@click.option("--revert", is_flag=True, help="Take Cohort off again, to the byte.")
+@click.option("--dry-run", is_flag=True, help="Say whether it fits and change nothing.")
+def patch(tree: Path | None, revert: bool, dry_run: bool) -> None:
+    """Put Cohort on a kernel tree: all of it, or nothing if a hunk does not fit.
+
+    Without --tree the source is fetched first if need be.
+    """
+    if tree is None:
+        with progress() as board:
+            tree = source.fetch(board.task("unpacking the kernel source, MiB"))
+    do = overlay.revert if revert else overlay.apply
+    report = do(tree, dry_run=dry_run)
+    print(
+        f"{report.action}: {tree} (Linux {report.release}), "
+        f"{report.files} new files, {report.patches} patches"
+    )
+    for note in report.notes:
+        print(f"  {note}")
+
+
+@command.command("build")
+@TREE
+@click.option("--config", default="base,x86_64,cohort", show_default=True, help="Fragments.")
+@click.option("--stock", is_flag=True, help="The same without CONFIG_COHORT.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the path.")
+def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
+    """Build the kernel of some fragments of configs/, and print the image's path.
+
+    Nothing is built if nothing changed. A tree given with --tree is built as it is: patch it first.
+    """
+    spec = KernelSpec.variant("stock", tree=tree) if stock else None
+    spec = spec or KernelSpec.from_fragments(config, tree)
+    with progress() as board:
+        kernel = builder.build(spec, board.task(f"kernel {spec.name}"))
+    if as_json:
+        print(json.dumps({k: str(v) for k, v in vars(kernel).items()}))
+    else:
+        print(kernel.image)
+
+
+@command.command("test")
+@TREE
+@click.option("--config", default="base,x86_64,cohort,kunit", show_default=True, help="Fragments.")
+@click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+def test(tree: Path | None, config: str, timeout_s: float, as_json: bool) -> None:
+    """Boot a kernel with the KUnit suites built in and print what they found."""
+    spec = KernelSpec.from_fragments(config, tree)
+    with progress() as board:
+        kernel = builder.build(spec, board.task(f"kernel {spec.name}"))
+        report = kunit.run(kernel, board.task("KUnit cases"), timeout_s)
+    if as_json:
+        print(json.dumps(report.summary()))
+    else:
+        print(report.text())
+    if not report.ok:
+        raise Failed(f"KUnit: {report.failed} of {report.total} cases failed", str(report.log))

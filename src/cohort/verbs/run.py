@@ -1,0 +1,94 @@
+"""`cohort run`: one policy on one workload, its metrics on stdout."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cohort.errors import UsageError
+from cohort.log import progress
+
+ACCELS = ("deterministic", "tcg", "kvm", "auto")
+
+
+@click.command("run")
+@click.argument("policy")
+@click.option("--workload", default="phone-2g", show_default=True, help="Name or TOML file.")
+@click.option("--launches", default=200, show_default=True, help="App launches to replay.")
+@click.option("--seed", "seeds", default="1", show_default=True, help="One seed, or several: 1,2.")
+@click.option("--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True)
+@click.option("--memory", "memory_mb", type=int, help="Guest memory, MiB [default: workload's].")
+@click.option("--timeout", "timeout_s", type=float, help="Give up after so many seconds.")
+@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
+@click.option("--fresh", is_flag=True, help="Run again even if the result is there.")
+@click.option("--kernel", "configs", help="Kernel fragments, e.g. base,x86_64,cohort,debug.")
+@click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
+@click.option("--append", multiple=True, help="More of the guest kernel's command line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+def command(
+    policy: str,
+    workload: str,
+    launches: int,
+    seeds: str,
+    jobs: int | None,
+    configs: str | None,
+    tree: Path | None,
+    append: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run POLICY (a name in policies/ or a TOML file) and print its metrics."""
+    # Imported here: `cohort run --help` should not wait for pandas.
+    from cohort import runs
+    from cohort.kernel.build import KernelSpec
+    from cohort.policy import load_policy
+
+    kernel = None
+    if configs or tree:
+        kernel = KernelSpec.from_fragments(configs or "base,x86_64,cohort", tree)
+    specs = [
+        runs.RunSpec(
+            load_policy(policy),
+            workload,
+            launches,
+            seed,
+            kernel=kernel,
+            cmdline=append,
+            **options,
+        )
+        for seed in parse_seeds(seeds)
+    ]
+    with progress() as board:
+        done = runs.execute_matrix(specs, jobs, board.task(f"{policy} on {workload}, launches"))
+    show(done, as_json)
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds out of `1,2,3`; UsageError for anything else."""
+    try:
+        seeds = [int(x) for x in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--seed {text}: not numbers between commas") from None
+    if min(seeds) < 0:
+        raise UsageError(f"--seed {text}: seeds are not negative")
+    return seeds
+
+
+def show(done: "list[Any]", as_json: bool) -> None:
+    """Print each run's metrics and where it is."""
+    if as_json:
+        print(json.dumps([{"path": str(x.path), **x.meta, "metrics": x.metrics} for x in done]))
+        return
+    for run in done:
+        meta = run.meta
+        print(f"{meta['policy']} on {meta['workload']}, seed {meta['seed']}, {meta['accel']}")
+        for name, value in run.metrics.items():
+            print(f"  {name:24} {_text(value)}")
+        print(f"  in {run.path}")
+
+
+def _text(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""QEMU: which accelerator works here, the machine's arguments, a guest run to its end."""

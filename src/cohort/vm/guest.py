@@ -1,0 +1,178 @@
+"""Runs a guest to its end and says how it ended.
+
+The verdict comes from the records; the console is only searched for why a guest died.
+"""
+
+import json
+import logging
+import re
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from cohort import host
+from cohort.errors import GuestError
+from cohort.vm import machine
+from cohort.vm.machine import VmSpec
+
+log = logging.getLogger(__name__)
+
+CONSOLE_LINES = 20
+POLL_S = 0.1
+DEATH = re.compile(r"Kernel panic|BUG:|Oops|WARNING:|general protection fault|Out of memory: Kill")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up, in seconds: for the whole run, and without a sign of life."""
+
+    total_s: float
+    silent_s: float
+
+
+class Lines:
+    """Whole lines of a file that is still being written."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._rest = ""
+
+    def take(self) -> list[str]:
+        """The lines completed since the last call."""
+        *lines, self._rest = (self._rest + self._file.read()).split("\n")
+        return lines
+
+
+class Stopped(Exception):
+    """The run was called off from outside (Ctrl-C, or another run of the matrix failed)."""
+
+
+def run(
+    spec: VmSpec,
+    limits: Limits,
+    watch: Callable[[str], None] | None = None,
+    stop: threading.Event | None = None,
+) -> float:
+    """Boot and wait for the end; returns seconds of wall time.
+
+    `watch` is given each record line as it arrives. Raises GuestError, with the console's last
+    lines, if the guest hangs, runs out of time or ends without an `end` record.
+    """
+    argv = machine.arguments(spec)
+    host.write_json(spec.run_dir / "qemu.json", argv)
+    host.write_text(spec.run_dir / "cmdline", spec.kernel_cmdline + "\n")
+    log.debug("%s", shlex.join(argv))
+    started = time.monotonic()
+    why = _supervise(argv, spec, limits, watch or (lambda line: None), stop or threading.Event())
+    verify(spec.run_dir, why)
+    return time.monotonic() - started
+
+
+def _supervise(
+    argv: list[str],
+    spec: VmSpec,
+    limits: Limits,
+    watch: Callable[[str], None],
+    stop: threading.Event,
+) -> str | None:
+    """Wait for QEMU to end, or end it; returns why it had to be ended, or what QEMU said."""
+    # QEMU dies with the thread that started it, however that dies. A session of its own keeps
+    # the terminal's Ctrl-C from it: this process decides.
+    command = [str(host.need("setpriv")), "--pdeathsig", "KILL", *argv]
+    spec.records.touch()
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        why = _wait(process, spec, limits, watch, stop)
+    finally:
+        process.kill()
+        _, said = process.communicate()
+    if why is None and process.returncode > 0:
+        return f"QEMU failed: {said.strip()}"
+    return why
+
+
+def _wait(
+    process: subprocess.Popen[str],
+    spec: VmSpec,
+    limits: Limits,
+    watch: Callable[[str], None],
+    stop: threading.Event,
+) -> str | None:
+    started = alive = time.monotonic()
+    seen = -1
+    with spec.records.open(errors="replace") as records:
+        lines = Lines(records)
+        while True:
+            ended = _ended(process)
+            for line in lines.take():
+                watch(line)
+            if ended:
+                return None
+            if stop.is_set():
+                raise Stopped
+            now = time.monotonic()
+            size = _size(spec.records) + _size(spec.console)
+            if size != seen:
+                seen, alive = size, now
+            if now - started > limits.total_s:
+                return f"ran out of time after {limits.total_s:.0f} s"
+            if now - alive > limits.silent_s:
+                return f"hung: no sign of life for {limits.silent_s:.0f} s"
+
+
+def _ended(process: subprocess.Popen[str]) -> bool:
+    try:
+        process.wait(POLL_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def verify(run_dir: Path, why: str | None = None) -> None:
+    """GuestError unless the last record is a good `end`; `why` is what the host knows of it."""
+    last = _last_record(run_dir / "records.jsonl")
+    if why is None and last.get("r") == "end" and last.get("ok") is True:
+        return
+    console = _console_lines(run_dir / "console.log")
+    if last.get("r") == "fatal":
+        message = f"the guest gave up: {last.get('text', '')}"
+    elif why is not None:
+        message = f"the guest {why}" if not why.startswith("QEMU") else why
+    else:
+        message = f"the guest died before its end: {_cause(console)}"
+    raise GuestError(message, run_dir=run_dir, console=console[-CONSOLE_LINES:])
+
+
+def _last_record(path: Path) -> dict[str, object]:
+    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
+    try:
+        record = json.loads(lines[-1]) if lines else {}
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _console_lines(path: Path) -> list[str]:
+    text = path.read_text(errors="replace") if path.is_file() else ""
+    return [line.rstrip() for line in text.replace("\r", "").splitlines()]
+
+
+def _cause(console: list[str]) -> str:
+    """The first console line that tells of a death."""
+    return next((line for line in console if DEATH.search(line)), "no reason on the console")

@@ -1,0 +1,120 @@
+"""A virtual machine as QEMU's arguments."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from cohort import host
+from cohort.errors import UsageError
+
+Accel = Literal["deterministic", "tcg", "kvm"]
+
+# erms and fsrm would make the kernel copy and clear with `rep`, which TCG runs byte by byte;
+# rdrand and rdseed would bring the host's randomness into the run.
+CPU = "max,-erms,-fsrm,-rdrand,-rdseed"
+
+# Virtual time counts instructions and jumps over idle time, and one thread runs all virtual CPUs:
+# the run then depends on nothing of the host.
+ACCEL_ARGS: dict[Accel, tuple[str, ...]] = {
+    "deterministic": (
+        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+        *("-rtc", "base=2024-01-01,clock=vm", "-cpu", CPU),
+    ),
+    "tcg": ("-accel", "tcg,thread=multi", "-cpu", CPU),
+    "kvm": ("-accel", "kvm", "-cpu", "host"),
+}
+
+# What makes a kernel end on failure, and every run see the same addresses and randomness.
+CMDLINE = (
+    *("console=ttyS0", "nokaslr", "norandmaps", "random.trust_cpu=off"),
+    *("panic=-1", "oops=panic"),
+)
+
+PORT = "org.cohort.records"
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """QEMU for one machine architecture."""
+
+    program: str
+    machine: str
+
+
+EMULATORS = {"x86_64": Emulator("qemu-system-x86_64", "q35,nvdimm=on")}
+
+
+@dataclass(frozen=True)
+class VmSpec:
+    """A machine to boot; memory in MiB. Records and console go to files in `run_dir`."""
+
+    run_dir: Path
+    kernel: Path
+    accel: Accel
+    memory_mb: int
+    cpus: int
+    initrd: Path | None = None
+    storage: Path | None = None
+    cmdline: tuple[str, ...] = field(default=())
+    arch: str = "x86_64"
+
+    @property
+    def console(self) -> Path:
+        """What the guest's kernel prints."""
+        return self.run_dir / "console.log"
+
+    @property
+    def records(self) -> Path:
+        """What the guest reports, JSON lines."""
+        return self.run_dir / "records.jsonl"
+
+    @property
+    def kernel_cmdline(self) -> str:
+        """The guest kernel's command line."""
+        return " ".join([*CMDLINE, *self.cmdline])
+
+
+def emulator(arch: str) -> Emulator:
+    """QEMU for the architecture, or UsageError."""
+    if arch not in EMULATORS:
+        raise UsageError(f"no emulator for {arch}", f"there are: {', '.join(EMULATORS)}")
+    return EMULATORS[arch]
+
+
+def arguments(spec: VmSpec) -> list[str]:
+    """QEMU's argument vector."""
+    machine = emulator(spec.arch)
+    memory = f"{spec.memory_mb}"
+    if spec.storage is not None:
+        memory += f",slots=2,maxmem={spec.memory_mb + 8192}M"
+    return [
+        *(str(host.need(machine.program)), "-M", machine.machine, "-m", memory),
+        *(*ACCEL_ARGS[spec.accel], "-smp", str(spec.cpus)),
+        *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
+        *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),
+        *_records_arguments(spec),
+        *([] if spec.storage is None else _storage_arguments(spec.storage)),
+        *("-kernel", str(spec.kernel)),
+        *([] if spec.initrd is None else ["-initrd", str(spec.initrd)]),
+        *("-append", spec.kernel_cmdline),
+    ]
+
+
+def _records_arguments(spec: VmSpec) -> list[str]:
+    # ioeventfd=off: the guest's driver spins until its write is taken. Taken by the main loop,
+    # that is after a time of the host's choosing; taken in the virtual CPU's own exit, at once.
+    return [
+        *("-device", "virtio-serial-pci,ioeventfd=off"),
+        *("-chardev", f"file,id=records,path={spec.records}"),
+        *("-device", f"virtserialport,chardev=records,name={PORT}"),
+    ]
+
+
+def _storage_arguments(image: Path) -> list[str]:
+    """An NVDIMM, because it answers at once; share=off: the guest's writes stay its own."""
+    size = image.stat().st_size
+    return [
+        "-object",
+        f"memory-backend-file,id=store,share=off,size={size},mem-path={image}",
+        *("-device", "nvdimm,memdev=store"),
+    ]
