@@ -1,0 +1,1 @@
+"""From the records of runs to metrics, tables, plots and the report."""

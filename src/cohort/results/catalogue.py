@@ -1,0 +1,66 @@
+"""The names of the metrics, with what a table needs to show them.
+
+The definitions are in `docs/reference/metrics.md`; a test keeps the two alike.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+ORDERS = tuple(range(1, 11))
+"""The orders the unusable free space index is reported for."""
+
+GROUPS = ("Fragmentation", "I/O buffers", "Apps", "Reclaim and compaction", "Cost")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric's name, and how it is shown.
+
+    `digits` are those after the point. `shown` metrics are in every table, the others only in full
+    ones.
+    """
+
+    name: str
+    title: str
+    unit: str
+    better: Literal["lower", "higher"]
+    group: str
+    digits: int = 0
+    shown: bool = True
+
+
+def _ui(order: int) -> Metric:
+    title = f"unusable free space, order {order}"
+    shown = order in (4, 6, 8)
+    return Metric(f"ui_order{order}", title, "", "lower", GROUPS[0], 3, shown)
+
+
+METRICS: tuple[Metric, ...] = (
+    *(_ui(order) for order in ORDERS),
+    Metric("buffer_order8_share", "bytes in 1 MiB pieces", "", "higher", GROUPS[1], 3),
+    Metric("buffer_order4_share", "bytes in 64 KiB pieces", "", "lower", GROUPS[1], 3),
+    Metric("buffer_order0_share", "bytes in single pages", "", "lower", GROUPS[1], 3),
+    Metric("buffer_n_alloc_mean", "pieces per buffer", "", "lower", GROUPS[1], 1),
+    Metric("buffer_find_us_p50", "finding pages, median", "µs", "lower", GROUPS[1], 1),
+    Metric("buffer_find_us_p95", "finding pages, 95 %", "µs", "lower", GROUPS[1], 1),
+    Metric("buffer_find_us_p99", "finding pages, 99 %", "µs", "lower", GROUPS[1], 1),
+    Metric("buffer_find_us_max", "finding pages, worst", "µs", "lower", GROUPS[1], 1),
+    Metric("buffer_zero_us_p50", "zeroing, median", "µs", "lower", GROUPS[1], 1),
+    Metric("buffer_fail", "buffers refused", "", "lower", GROUPS[1]),
+    Metric("kills", "apps killed", "", "lower", GROUPS[2]),
+    Metric("cold_starts", "cold starts", "", "lower", GROUPS[2]),
+    Metric("resume_share", "launches that resume", "", "higher", GROUPS[2], 3),
+    Metric("launch_ms_p50", "launch, median", "ms", "lower", GROUPS[2], 1),
+    Metric("launch_ms_p95", "launch, 95 %", "ms", "lower", GROUPS[2], 1),
+    Metric("evicted", "evicted", "pages", "lower", GROUPS[3]),
+    Metric("refaults", "refaulted", "pages", "lower", GROUPS[3]),
+    Metric("refault_ratio", "refaulted / evicted", "", "lower", GROUPS[3], 3),
+    Metric("direct_reclaim_pages", "reclaimed by apps themselves", "pages", "lower", GROUPS[3]),
+    Metric("allocstall", "allocations that stalled", "", "lower", GROUPS[3]),
+    Metric("compact_migrated", "migrated", "pages", "lower", GROUPS[3]),
+    Metric("parked_mb_mean", "parked memory, mean", "MiB", "lower", GROUPS[4], 1),
+    Metric("parked_mb_max", "parked memory, most", "MiB", "lower", GROUPS[4], 1),
+    Metric("page_fault_us", "anonymous page fault", "µs", "lower", GROUPS[4], 3),
+)
+
+BY_NAME = {metric.name: metric for metric in METRICS}

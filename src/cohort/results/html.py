@@ -1,0 +1,114 @@
+"""The report: one HTML file that needs nothing but itself."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from cohort import __version__
+from cohort.results.catalogue import METRICS
+from cohort.results.plots import draw_all, policy_colours
+from cohort.results.runs import Result, policies_of
+from cohort.results.spread import spread
+from cohort.results.table import MISSING, Cell, compare
+
+_PICTURES = {
+    "ui": (
+        "Unusable free space",
+        "Share of free memory that lies in blocks too small for a request of that order: 0 is not "
+        "fragmented, 1 is no such block left. Lines are medians over the seeds, bands go from the "
+        "least to the greatest; the metrics are means over the shaded second half.",
+    ),
+    "map": (
+        "Physical memory",
+        "Which kind of page sits where. Addresses run from left to right and then down, 32 MiB a "
+        "row; the colour of a cell is the kind of most of its pages.",
+    ),
+    "buffers": (
+        "What I/O buffers are built from",
+        "Share of the buffers' bytes by size of the piece they were taken in, over the run.",
+    ),
+    "latency": (
+        "Time to build a buffer",
+        "Distribution over all buffers of the run, finding the pages and zeroing them apart.",
+    ),
+    "memory": (
+        "Free memory and kills",
+        "Free memory does not include parked memory, which only its owner may use.",
+    ),
+}
+_VERSIONS = {
+    "kernel": "kernel",
+    "qemu": "QEMU",
+    "gcc": "compiler",
+    "cohort_git": "Cohort (git)",
+    "tree_id": "kernel tree",
+}
+
+
+def render_report(results: Sequence[Result], command: str) -> str:
+    """The whole page. `command` is what produced it.
+
+    `results` must not be empty; the first one's policy is the baseline.
+    """
+    environment = Environment(
+        loader=PackageLoader("cohort.results"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    comparison = compare(results, full=True)
+    groups = [(g, list(rows)) for g, rows in groupby(comparison.rows, lambda r: r.metric.group)]
+    pictures = {name: Markup(svg) for name, svg in draw_all(results).items()}
+    return environment.get_template("report.html.j2").render(
+        comparison=comparison,
+        groups=groups,
+        several_seeds=len({result.seed for result in results}) > 1,
+        pictures=[(*_PICTURES[name], svg) for name, svg in pictures.items()],
+        colours=policy_colours(results),
+        titles={r.policy: r.meta.get("policy_title", "") for r in results},
+        runs=[_origin(result) for result in results],
+        every_run=_every_run(results),
+        versions=_versions(results),
+        workload=results[0].workload,
+        policies=policies_of(results),
+        command=command,
+        version=__version__,
+    )
+
+
+def _origin(result: Result) -> dict[str, Any]:
+    """What a run is, in words, and where its files are."""
+    return {
+        "policy": result.policy,
+        "seed": result.seed,
+        "accel": result.accel,
+        "wall_s": _text(result.meta.get("wall_s")),
+        "started": _text(result.meta.get("started")),
+        "path": _text(result.path),
+    }
+
+
+def _every_run(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+    """One row a metric, one value a run, in the order of `_origin`."""
+    return [
+        (m.name, [Cell(m, spread([r.metrics.get(m.name)])).value for r in results]) for m in METRICS
+    ]
+
+
+def _versions(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+    """The versions the digits belong to; several where the runs differ."""
+    table = []
+    for key, title in _VERSIONS.items():
+        seen = dict.fromkeys(_text(r.meta.get("versions", {}).get(key)) for r in results)
+        table.append((title, list(seen)))
+    return table
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.0f}"
+    return MISSING if value is None else str(value)

@@ -1,0 +1,135 @@
+"""One number a metric from the records of a run. `docs/reference/metrics.md` defines them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cohort.results.catalogue import METRICS, ORDERS
+from cohort.results.frames import (
+    MIB,
+    PAGE,
+    PIECE_PAGES,
+    Frames,
+    find_us,
+    read_frames,
+    unusable_index,
+)
+
+Number = float | int | None
+
+
+def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
+    """Every metric of the catalogue, in its order; None for one the records cannot tell.
+
+    Raises CohortError for a malformed record.
+    """
+    frames = read_frames(records)
+    values = {
+        **_fragmentation(frames),
+        **_buffers(frames.buffers),
+        **_composition(frames),
+        **_apps(frames),
+        **_reclaim(frames.vm),
+        **_cost(frames),
+    }
+    return {metric.name: values[metric.name] for metric in METRICS}
+
+
+def _fragmentation(frames: Frames) -> dict[str, Number]:
+    """UI of each order, mean over the samples of the second half."""
+    late = (frames.samples["n"] > frames.half).to_numpy(dtype=bool)
+    blocks = frames.free_blocks[late]
+    return {f"ui_order{x}": _mean(unusable_index(blocks, x)) for x in ORDERS}
+
+
+def _buffers(buffers: pd.DataFrame) -> dict[str, Number]:
+    """Times of the buffers that were built, and the count of those that were not."""
+    ok = buffers["ok"].astype(bool)
+    find = find_us(buffers[ok]).dropna()
+    zero = pd.to_numeric(buffers[ok]["zero_ns"]).dropna() / 1000
+    return {
+        "buffer_find_us_p50": _percentile(find, 50),
+        "buffer_find_us_p95": _percentile(find, 95),
+        "buffer_find_us_p99": _percentile(find, 99),
+        "buffer_find_us_max": _percentile(find, 100),
+        "buffer_zero_us_p50": _percentile(zero, 50),
+        "buffer_fail": int((~ok).sum()),
+    }
+
+
+def _composition(frames: Frames) -> dict[str, Number]:
+    """What the second half's buffers were built from, by bytes, and of how many pieces."""
+    buffers = frames.buffers
+    late = buffers[(buffers["n"] > frames.half) & buffers["ok"].astype(bool)]
+    late = late.dropna(subset=["o8", "o4", "o0", "other"])
+    pages = np.ceil(late["bytes"].to_numpy(dtype=float) / PAGE).sum()
+    counts = {key: float(late[key].sum()) for key in PIECE_PAGES}
+    shares: dict[str, Number] = {
+        f"buffer_order{key[1:]}_share": counts[key] * size / pages if pages else None
+        for key, size in PIECE_PAGES.items()
+    }
+    pieces = sum(counts.values()) + float(late["other"].sum())
+    return {**shares, "buffer_n_alloc_mean": pieces / len(late) if len(late) else None}
+
+
+def _apps(frames: Frames) -> dict[str, Number]:
+    """Launches by kind and time, and kills, over the whole run."""
+    launches = frames.launches
+    cold = int((launches["kind"] == "cold").sum())
+    resumed = int((launches["kind"] == "resume").sum())
+    ms = pd.to_numeric(launches["ns"]) / 1e6
+    return {
+        "kills": len(frames.kills),
+        "cold_starts": cold,
+        "resume_share": resumed / len(launches) if len(launches) else None,
+        "launch_ms_p50": _percentile(ms, 50),
+        "launch_ms_p95": _percentile(ms, 95),
+    }
+
+
+def _reclaim(vm: pd.DataFrame) -> dict[str, Number]:
+    """Differences of the kernel's counters between the first and the last sample."""
+
+    def delta(*prefixes: str) -> int | None:
+        """The sum over the counters that begin so; counters this kernel lacks add 0."""
+        if len(vm) < 2:
+            return None
+        names = [name for name in vm.columns if name.startswith(prefixes)]
+        return int((vm[names].iloc[-1] - vm[names].iloc[0]).sum())
+
+    # pgsteal_anon and pgsteal_file count the same pages again by kind.
+    evicted = delta("pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged", "pgsteal_proactive")
+    refaults = delta("workingset_refault_")
+    return {
+        "evicted": evicted,
+        "refaults": refaults,
+        "refault_ratio": refaults / evicted if evicted and refaults is not None else None,
+        "direct_reclaim_pages": delta("pgsteal_direct"),
+        "allocstall": delta("allocstall_"),
+        "compact_migrated": delta("pgmigrate_success"),
+    }
+
+
+def _cost(frames: Frames) -> dict[str, Number]:
+    """Memory held back, and the time of an anonymous page fault on fresh memory."""
+    vm, faults = frames.vm, frames.faults
+    none_parked = pd.Series(0, index=vm.index)
+    parked = vm.get("nr_cohort_free", none_parked).to_numpy(dtype=float) * PAGE / MIB
+    boot = faults[faults["when"] == "boot"]
+    pages = float(boot["pages"].sum())
+    return {
+        "parked_mb_mean": _mean(parked),
+        "parked_mb_max": float(parked.max()) if len(parked) else None,
+        "page_fault_us": float(boot["ns"].sum()) / pages / 1000 if pages else None,
+    }
+
+
+def _mean(values: Any) -> float | None:
+    return float(np.mean(values)) if len(values) else None
+
+
+def _percentile(values: "pd.Series[float]", percent: float) -> float | None:
+    """The percentile, interpolated linearly between the two nearest values."""
+    return float(np.percentile(values, percent)) if len(values) else None

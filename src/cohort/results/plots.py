@@ -1,0 +1,222 @@
+"""The pictures of the report, each as the text of an SVG image without outside references."""
+
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+
+from cohort.results.memory_map import draw_maps
+from cohort.results.runs import Result, policies_of
+
+UI_ORDERS = (2, 4, 6, 8)
+
+_WIDTH = 10.5
+_COLOURS = {
+    "none": "#5f6368",
+    "tuned": "#e69f00",
+    "mthp": "#b35fa0",
+    "mglru": "#8c6d46",
+    "tuned-mglru": "#c9b000",
+    "region": "#0072b2",
+    "region-mglru": "#56b4e9",
+    "region5": "#9ecae1",
+    "region6": "#4aa3df",
+    "region7": "#1f5fa8",
+    "region8": "#08306b",
+}
+_SPARE_COLOURS = ("#009e73", "#d55e00", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
+_PIECES = {
+    "buffer_order8_mb": ("1 MiB (order 8)", "#20639b"),
+    "buffer_order4_mb": ("64 KiB (order 4)", "#9fc5e8"),
+    "buffer_order0_mb": ("4 KiB (order 0)", "#d1495b"),
+}
+_MEMORY = {
+    "free_mb": "free (MiB)",
+    "parked_mb": "parked by Cohort (MiB)",
+    "file_mb": "page cache (MiB)",
+    "kills": "apps killed so far",
+}
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#888888",
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+}
+
+
+def draw_all(results: Sequence[Result]) -> dict[str, str]:
+    """Every picture of these runs, by name. A picture whose data no run has is left out."""
+    drawings: dict[str, Callable[[Sequence[Result]], Figure | None]] = {
+        "ui": _draw_ui,
+        "map": draw_maps,
+        "buffers": _draw_composition,
+        "latency": _draw_latency,
+        "memory": _draw_memory,
+    }
+    pictures: dict[str, str] = {}
+    for name, draw in drawings.items():
+        with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+            figure = draw(results)
+            if figure is not None:
+                pictures[name] = _svg(figure)
+    return pictures
+
+
+def policy_colours(results: Sequence[Result]) -> dict[str, str]:
+    """A colour a policy; the shipped policies have the same one in every report."""
+    spare = iter(_SPARE_COLOURS * 4)
+    return {
+        policy: _COLOURS.get(policy) or next(spare, "#000000") for policy in policies_of(results)
+    }
+
+
+def _svg(figure: Figure) -> str:
+    """The figure as an `<svg>` element; the same figure gives the same text."""
+    buffer = io.StringIO()
+    unstated = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", metadata=unstated)
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _draw_ui(results: Sequence[Result]) -> Figure:
+    """Unusable free space index over the launches, a panel an order."""
+    figure = Figure(figsize=(_WIDTH, 5.6), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True, sharey=True).flat
+    for order, ax in zip(UI_ORDERS, axes, strict=True):
+        _lines(ax, results, f"ui_order{order}")
+        ax.set_title(f"order {order} ({_size(order)})")
+        ax.set_ylim(0, 1.02)
+        _shade_second_half(ax, results)
+    figure.supxlabel("app launches", fontsize=9)
+    figure.supylabel("unusable free space index", fontsize=9)
+    _legend(figure, results)
+    return figure
+
+
+def _draw_memory(results: Sequence[Result]) -> Figure:
+    """Free, parked and cache memory and kills over the launches."""
+    figure = Figure(figsize=(_WIDTH, 5.6), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True).flat
+    for (name, title), ax in zip(_MEMORY.items(), axes, strict=True):
+        _lines(ax, results, name)
+        ax.set_title(title)
+        ax.set_ylim(bottom=0)
+        ax.set_xlim(left=0)
+    figure.supxlabel("app launches", fontsize=9)
+    _legend(figure, results)
+    return figure
+
+
+def _draw_composition(results: Sequence[Result]) -> Figure | None:
+    """What buffers are built from over the launches, by bytes, a panel a policy."""
+    frames = {
+        policy: shares
+        for policy in policies_of(results)
+        if (shares := _composition([r for r in results if r.policy == policy])) is not None
+    }
+    if not frames:
+        return None
+    figure = Figure(figsize=(_WIDTH, 2.7), layout="constrained")
+    axes = figure.subplots(1, len(frames), sharey=True, squeeze=False).flat
+    for (policy, shares), ax in zip(frames.items(), axes, strict=True):
+        bottom = np.zeros(len(shares))
+        width = float(shares.index[0]) * 2 if len(shares) else 1.0
+        for name, (label, colour) in _PIECES.items():
+            values = shares[name].to_numpy(dtype=float)
+            ax.bar(shares.index, values, width, bottom, color=colour, label=label, aa=False)
+            bottom += values
+        ax.set_title(policy, color=policy_colours(results)[policy], fontweight="bold")
+        ax.set_ylim(0, 1)
+        ax.grid(visible=False)
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    figure.supxlabel("app launches", fontsize=9)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    return figure
+
+
+def _composition(results: Sequence[Result], bins: int = 25) -> pd.DataFrame | None:
+    """Shares of the bytes by piece, indexed by the middle launch of each bin; None without any."""
+    columns = ["buffer_n", *_PIECES]
+    frame = pd.concat([pd.DataFrame({c: r.series[c] for c in columns}) for r in results])
+    frame = frame.dropna()
+    if frame.empty:
+        return None
+    size = max(1.0, float(frame["buffer_n"].max()) / bins)
+    middle = (np.ceil(frame["buffer_n"].astype(float) / size) - 0.5) * size
+    mib = frame[list(_PIECES)].astype(float).groupby(middle).sum()
+    mib = mib.reindex((np.arange(bins) + 0.5) * size, method="nearest", tolerance=size / 4)
+    return mib.div(mib.sum(axis=1), axis=0).fillna(0.0)
+
+
+def _draw_latency(results: Sequence[Result]) -> Figure | None:
+    """Distribution of the time of a buffer's allocation: finding pages, and zeroing them."""
+    figure = Figure(figsize=(_WIDTH, 3.0), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    titles = {"buffer_find_us": "finding pages", "buffer_zero_us": "zeroing them"}
+    drawn = False
+    for (name, title), ax in zip(titles.items(), axes, strict=True):
+        for policy, colour in policy_colours(results).items():
+            pooled = [x for r in results if r.policy == policy for x in r.series[name]]
+            values = np.sort([x for x in pooled if x is not None and x > 0])
+            if len(values):
+                share = np.arange(1, len(values) + 1) / len(values)
+                ax.step(values, share, where="post", color=colour, label=policy, linewidth=1.6)
+                drawn = True
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda us, _: f"{us:,g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.set_title(title)
+        ax.set_xlabel("µs a buffer (log)")
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes[0].set_ylabel("buffers at most this slow")
+    _legend(figure, results)
+    return figure if drawn else None
+
+
+def _lines(ax: Axes, results: Sequence[Result], name: str) -> None:
+    """One line a policy: the median over its seeds, in a band from least to greatest."""
+    for policy, colour in policy_colours(results).items():
+        runs = [r for r in results if r.policy == policy and r.series[name]]
+        columns = [pd.Series(r.series[name], index=r.series["n"], dtype=float) for r in runs]
+        if not columns:
+            continue
+        over = pd.concat(columns, axis=1)
+        if len(columns) > 1:
+            ax.fill_between(over.index, over.min(axis=1), over.max(axis=1), color=colour, alpha=0.2)
+        ax.plot(over.index, over.median(axis=1), color=colour, label=policy, linewidth=1.3)
+
+
+def _shade_second_half(ax: Axes, results: Sequence[Result]) -> None:
+    """Mark the launches that the metrics of the second half are taken from."""
+    last = max((max(r.series["n"]) for r in results if r.series["n"]), default=0)
+    ax.axvspan(last // 2, last, color="#f4f4f1", zorder=0)
+    ax.set_xlim(0, max(last, 1))
+
+
+def _legend(figure: Figure, results: Sequence[Result]) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if handles:
+        columns = min(len(labels), 6)
+        figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+
+
+def _size(order: int) -> str:
+    kib = 4 << order
+    return f"{kib} KiB" if kib < 1024 else f"{kib >> 10} MiB"

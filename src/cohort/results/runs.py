@@ -1,0 +1,91 @@
+"""What the results are made from: finished runs with their metrics, series and origin."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from cohort.errors import UsageError
+from cohort.results.metrics import Number, compute_metrics
+from cohort.results.series import Series, compute_series
+
+ACCELERATORS = {
+    "deterministic": "deterministic (QEMU TCG under -icount: virtual time, 1 ns an instruction)",
+    "tcg": "free TCG",
+    "kvm": "KVM",
+}
+RATIOS_ONLY = "times depend on this host and its load: read them as ratios, not as times"
+
+MUST_MATCH = ("workload", "guest_id", "memory_mb", "cpus", "launches", "accel")
+"""Keys of meta.json that runs in one table have in common."""
+
+
+class FinishedRun(Protocol):
+    """What is needed of a run directory."""
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Its meta.json."""
+
+    def records(self) -> Iterable[Mapping[str, Any]]:
+        """Its records, in order."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run, measured. `meta` is its meta.json, `path` its directory."""
+
+    policy: str
+    seed: int
+    workload: str
+    metrics: Mapping[str, Number]
+    series: Series
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+
+    @property
+    def accel(self) -> str:
+        """The accelerator's name as in meta.json."""
+        return str(self.meta.get("accel", "deterministic"))
+
+
+def measure(run: FinishedRun) -> Result:
+    """The metrics and series of a finished run. Raises CohortError for malformed records."""
+    records = list(run.records())
+    return Result(
+        policy=str(run.meta["policy"]),
+        seed=int(run.meta["seed"]),
+        workload=str(run.meta["workload"]),
+        metrics=compute_metrics(records),
+        series=compute_series(records),
+        meta=run.meta,
+        path=run.path,
+    )
+
+
+def check_comparable(results: Sequence[Result]) -> None:
+    """Raise UsageError if the runs differ in something that no policy is meant to change."""
+    for key in MUST_MATCH:
+        seen = {str(result.meta.get(key)): result for result in results}
+        if len(seen) > 1:
+            (one, a), (two, b) = list(seen.items())[:2]
+            raise UsageError(
+                f"runs differ in {key}: {a.policy} (seed {a.seed}) has {one}, "
+                f"{b.policy} (seed {b.seed}) has {two}",
+                "compare them all the same with --force",
+            )
+
+
+def policies_of(results: Sequence[Result]) -> list[str]:
+    """The policies in order of appearance; the first is the baseline."""
+    return list(dict.fromkeys(result.policy for result in results))
+
+
+def accelerator_label(accel: str) -> str:
+    """What a table says of the accelerator; ends in † where times are only ratios."""
+    label = ACCELERATORS.get(accel, accel)
+    return label if accel == "deterministic" else f"{label} †"

@@ -1,0 +1,87 @@
+"""What a run looked like over time, as plain lists for JSON and the plots."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cohort.results.catalogue import ORDERS
+from cohort.results.frames import (
+    MIB,
+    PAGE,
+    PIECE_PAGES,
+    Floats,
+    Frames,
+    find_us,
+    read_frames,
+    unusable_index,
+)
+
+Series = dict[str, list[Any]]
+
+_VM_MB = {
+    "free_mb": ("nr_free_pages",),
+    "parked_mb": ("nr_cohort_free",),
+    "file_mb": ("nr_file_pages",),
+    "anon_mb": ("nr_anon_pages",),
+}
+_DIGITS = 4
+
+
+def compute_series(records: Iterable[Mapping[str, Any]]) -> Series:
+    """The series of a run; `docs/reference/metrics.md` lists them. Lists of a group are parallel:
+    the plain names per sample, `buffer_*` per buffer, `kill_*` per kill, `map_*` per map.
+
+    Raises CohortError for a malformed record.
+    """
+    frames = read_frames(records)
+    return {**_samples(frames), **_buffers(frames), **_kills(frames), **_maps(frames)}
+
+
+def _samples(frames: Frames) -> Series:
+    samples, vm = frames.samples, frames.vm
+    launches = samples["n"].to_numpy(dtype=int)
+    killed = np.sort(frames.kills["n"].to_numpy(dtype=int))
+    series: Series = {
+        "n": launches.tolist(),
+        "t_s": _rounded(samples["t"].to_numpy(dtype=float) / 1e9),
+        "alive": samples["alive"].tolist(),
+        "cached": samples["cached"].tolist(),
+        "kills": np.searchsorted(killed, launches, side="right").tolist(),
+    }
+    for name, counters in _VM_MB.items():
+        pages = vm.reindex(columns=list(counters), fill_value=0).sum(axis=1)
+        series[name] = _rounded(pages.to_numpy(dtype=float) * PAGE / MIB)
+    for order in ORDERS:
+        series[f"ui_order{order}"] = _rounded(unusable_index(frames.free_blocks, order))
+    return series
+
+
+def _buffers(frames: Frames) -> Series:
+    """Only buffers that were built; None where the kernel does not count pieces or zeroing."""
+    built = frames.buffers[frames.buffers["ok"].astype(bool)]
+    series: Series = {
+        "buffer_n": built["n"].tolist(),
+        "buffer_mb": _rounded(built["bytes"].to_numpy(dtype=float) / MIB),
+        "buffer_find_us": _rounded(find_us(built).to_numpy(dtype=float)),
+        "buffer_zero_us": _rounded(pd.to_numeric(built["zero_ns"]).to_numpy(dtype=float) / 1000),
+    }
+    for key, pages in PIECE_PAGES.items():
+        mib = pd.to_numeric(built[key]).to_numpy(dtype=float) * pages * PAGE / MIB
+        series[f"buffer_order{key[1:]}_mb"] = _rounded(mib)
+    return series
+
+
+def _kills(frames: Frames) -> Series:
+    kills = frames.kills
+    return {f"kill_{key}": kills[key].tolist() for key in ("n", "app", "class", "by")}
+
+
+def _maps(frames: Frames) -> Series:
+    return {f"map_{key}": frames.maps[key].tolist() for key in ("n", "cell_pages", "cells")}
+
+
+def _rounded(values: Floats) -> list[float | None]:
+    """Values for JSON: a few digits after the point, None for not a number."""
+    return [None if np.isnan(x) else round(float(x), _DIGITS) for x in values]

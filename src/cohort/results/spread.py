@@ -1,0 +1,54 @@
+"""Several seeds of one metric: the middle, how far apart, and whether a difference is one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+LEVEL = 0.05
+"""A difference is marked when chance alone gives one as large less often than this."""
+
+MIN_PAIRS = 6
+"""With fewer pairs even the clearest difference has p = 2 / 2**n > LEVEL."""
+
+MAX_PAIRS = 16
+"""Above this the test would try more than 65,536 patterns; the first pairs are enough then."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The values of one metric over `n` runs that have it."""
+
+    n: int
+    median: float
+    low: float
+    high: float
+
+    def apart(self, other: "Spread") -> bool:
+        """Whether no value of one lies within the range of the other; needs two runs of each."""
+        return min(self.n, other.n) > 1 and (self.high < other.low or other.high < self.low)
+
+
+def spread(values: Sequence[float | None]) -> Spread | None:
+    """Median and range of the values that are there; None if none is."""
+    known = [float(x) for x in values if x is not None]
+    if not known:
+        return None
+    return Spread(len(known), float(np.median(known)), min(known), max(known))
+
+
+def sign_flip_p(differences: Sequence[float]) -> float:
+    """p of the exact two-sided sign-flip test that paired differences have a mean of zero.
+
+    Runs of the same seed see the same launches, so they are pairs; if a policy changes nothing,
+    each difference could as well have the other sign. p is the share of all sign patterns whose
+    sum is at least as far from zero. Assumes no distribution. No pairs: 1.
+    """
+    pairs = np.array(differences[:MAX_PAIRS], dtype=float)
+    if not len(pairs):
+        return 1.0
+    signs = np.array(list(product((-1.0, 1.0), repeat=len(pairs))))
+    sums = np.abs(signs @ pairs)
+    # A hair below, so that rounding does not lose the observed pattern itself.
+    return float(np.mean(sums >= abs(pairs.sum()) * (1 - 1e-12)))

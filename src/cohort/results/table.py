@@ -1,0 +1,198 @@
+"""The comparison: every metric of every policy against the first one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from cohort.results.catalogue import METRICS, Metric
+from cohort.results.runs import (
+    RATIOS_ONLY,
+    Result,
+    accelerator_label,
+    policies_of,
+)
+from cohort.results.spread import LEVEL, MIN_PAIRS, Spread, sign_flip_p, spread
+
+MISSING = "-"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One metric of one policy. `versus` is the baseline's spread, None in the baseline itself."""
+
+    metric: Metric
+    spread: Spread | None
+    versus: Spread | None = None
+    significant: bool = False
+
+    @property
+    def value(self) -> str:
+        """The median over the seeds."""
+        return MISSING if self.spread is None else _number(self.spread.median, self.metric)
+
+    @property
+    def delta(self) -> str:
+        """The change against the baseline, in percent; empty in the baseline."""
+        if self.versus is None or self.spread is None:
+            return ""
+        old, new = self.versus.median, self.spread.median
+        if old == 0:
+            return "(±0 %)" if new == 0 else "(from 0)"
+        return f"({(new - old) / abs(old) * 100:+.1f} %){'*' if self.significant else ''}"
+
+    @property
+    def range(self) -> str:
+        """The least and the greatest value over the seeds; empty for a single run."""
+        if self.spread is None or self.spread.n < 2:
+            return ""
+        return (
+            f"[{_number(self.spread.low, self.metric)}, {_number(self.spread.high, self.metric)}]"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """ "better" or "worse" if the ranges over the seeds do not touch, else empty."""
+        if self.versus is None or self.spread is None or not self.spread.apart(self.versus):
+            return ""
+        lower = self.spread.median < self.versus.median
+        return "better" if lower == (self.metric.better == "lower") else "worse"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric over all policies, the baseline first."""
+
+    metric: Metric
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that a table says."""
+
+    policies: tuple[str, ...]
+    rows: tuple[Row, ...]
+    title: str
+    notes: tuple[str, ...]
+
+
+def compare(results: Sequence[Result], full: bool = False) -> Comparison:
+    """The comparison of these runs, the first one's policy being the baseline.
+
+    `full` takes every metric instead of those usually shown. `results` must not be empty.
+    """
+    policies = policies_of(results)
+    metrics = [metric for metric in METRICS if full or metric.shown]
+    return Comparison(
+        policies=tuple(policies),
+        rows=tuple(_row(metric, policies, results) for metric in metrics),
+        title=_title(results),
+        notes=tuple(_notes(results)),
+    )
+
+
+def print_table(comparison: Comparison, console: Console) -> None:
+    """The table as text. Without a terminal it is as wide as it needs; on one that is too narrow
+    the ranges go on lines of their own.
+    """
+    table = _table(comparison, " ")
+    width = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+    if not console.is_terminal:
+        console = Console(file=console.file, width=max(console.width, width))
+    elif width > console.width:
+        table = _table(comparison, "\n")
+    console.print(comparison.title, style="bold", highlight=False)
+    console.print(table)
+    for note in comparison.notes:
+        console.print(note, highlight=False, markup=False)
+
+
+def _table(comparison: Comparison, before_range: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("metric", "unit", "better"):
+        table.add_column(title, no_wrap=True)
+    for policy in comparison.policies:
+        table.add_column(policy, justify="right")
+    group = comparison.rows[0].metric.group
+    for row in comparison.rows:
+        if row.metric.group != group:
+            table.add_row()
+            group = row.metric.group
+        cells = (_styled(cell, before_range) for cell in row.cells)
+        table.add_row(row.metric.name, row.metric.unit, row.metric.better, *cells)
+    return table
+
+
+def _row(metric: Metric, policies: Sequence[str], results: Sequence[Result]) -> Row:
+    by_policy = {
+        policy: {r.seed: r.metrics.get(metric.name) for r in results if r.policy == policy}
+        for policy in policies
+    }
+    base = by_policy[policies[0]]
+    base_spread = spread(list(base.values()))
+    cells = [Cell(metric, base_spread)]
+    for policy in policies[1:]:
+        values = by_policy[policy]
+        cells.append(
+            Cell(metric, spread(list(values.values())), base_spread, _significant(base, values))
+        )
+    return Row(metric, tuple(cells))
+
+
+def _significant(base: dict[int, float | None], other: dict[int, float | None]) -> bool:
+    differences = [
+        y - x for seed, x in base.items() if x is not None and (y := other.get(seed)) is not None
+    ]
+    return sign_flip_p(differences) < LEVEL
+
+
+def _title(results: Sequence[Result]) -> str:
+    meta = results[0].meta
+    seeds = sorted({result.seed for result in results})
+    word = "seed" if len(seeds) == 1 else "seeds"
+    parts = [
+        results[0].workload,
+        f"{meta.get('launches', MISSING)} launches",
+        f"{word} {', '.join(map(str, seeds))}",
+        f"{meta.get('memory_mb', MISSING)} MiB",
+        f"{meta.get('cpus', MISSING)} CPUs",
+    ]
+    accels = dict.fromkeys(accelerator_label(result.accel) for result in results)
+    return f"{', '.join(parts)}\n{'; '.join(accels)}"
+
+
+def _notes(results: Sequence[Result]) -> list[str]:
+    """The sentences below a table that say how to read it."""
+    seeds = {result.seed for result in results}
+    baseline = results[0].policy
+    notes = []
+    if len(seeds) > 1:
+        notes.append(
+            f"Median of {len(seeds)} seeds (change of the median against {baseline}) "
+            "[least, greatest]."
+        )
+    else:
+        notes.append(f"One seed (change against {baseline}): no spread, so no small differences.")
+    if len(seeds) >= MIN_PAIRS:
+        notes.append(
+            f"* p < {LEVEL:g}, exact two-sided sign-flip test on N = {len(seeds)} pairs of "
+            "runs with the same seed; not corrected for the number of metrics."
+        )
+    if any(result.accel != "deterministic" for result in results):
+        notes.append(f"† {RATIOS_ONLY}.")
+    return notes
+
+
+def _number(value: float, metric: Metric) -> str:
+    return f"{value:,.{metric.digits}f}"
+
+
+def _styled(cell: Cell, before_range: str) -> Text:
+    style = {"better": "green", "worse": "red"}.get(cell.verdict, "")
+    text = Text(f"{cell.value} {cell.delta}".rstrip(), style=style)
+    return text.append(f"{before_range}{cell.range}", "dim") if cell.range else text

@@ -1,0 +1,200 @@
+"""Metrics and series from records small enough to compute by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cohort.errors import CohortError
+from cohort.paths import ROOT
+from cohort.results.catalogue import BY_NAME, METRICS
+from cohort.results.frames import unusable_index
+from cohort.results.metrics import compute_metrics
+from cohort.results.series import compute_series
+
+Record = dict[str, Any]
+
+VM = {
+    "nr_free_pages": (1000, 900, 800, 700),
+    "nr_file_pages": (512, 512, 512, 256),
+    "nr_anon_pages": (256, 256, 256, 256),
+    "nr_cohort_free": (0, 256, 512, 256),
+    "pgsteal_kswapd": (10, 10, 50, 110),
+    "pgsteal_direct": (5, 5, 5, 25),
+    "pgsteal_khugepaged": (0, 0, 0, 0),
+    "pgsteal_anon": (0, 0, 0, 20),
+    "pgsteal_file": (15, 15, 55, 115),
+    "workingset_refault_anon": (0, 0, 0, 5),
+    "workingset_refault_file": (1, 1, 1, 26),
+    "workingset_nodes": (0, 9, 9, 9),
+    "allocstall_dma32": (0, 0, 1, 2),
+    "allocstall_normal": (3, 3, 3, 4),
+    "pgmigrate_success": (7, 7, 7, 17),
+    "pgmigrate_fail": (0, 0, 0, 99),
+}
+
+
+def hello(names: list[str] | None = None) -> Record:
+    return {"r": "hello", "t": 0, "version": 1, "vm_names": list(VM) if names is None else names}
+
+
+def sample(n: int, blocks: dict[int, int]) -> Record:
+    """A sample whose free blocks lie half in one zone, half in the other."""
+    half = [blocks.get(order, 0) for order in range(11)]
+    zones = [["DMA32", *half], ["Normal", *half]]
+    vm = [values[n - 1] for values in VM.values()]
+    return {
+        "r": "sample",
+        "t": n * 10**9,
+        "n": n,
+        "buddy": zones,
+        "vm": vm,
+        "alive": 20 + n,
+        "cached": n,
+        "cpu": [],
+    }
+
+
+def launch(n: int, kind: str, ms: float) -> Record:
+    return {"r": "launch", "t": n, "n": n, "app": "a", "kind": kind, "ns": ms * 1e6, "majflt": 0}
+
+
+def buffer(n: int, pages: int, find_us: float, **more: Any) -> Record:
+    record = {"r": "buffer", "t": n, "n": n, "app": "a", "bytes": pages * 4096, "ok": True}
+    record |= {"ns": (find_us + 50) * 1000, "zero_ns": 50_000}
+    return record | {"o8": 0, "o4": 0, "o0": 0, "other": 0} | more
+
+
+def kill(n: int, by: str = "lmkd") -> Record:
+    return {"r": "kill", "t": n, "n": n, "app": "a", "pid": 9, "class": "cached", "by": by}
+
+
+def phone_run() -> list[Record]:
+    return [
+        hello(),
+        {"r": "fault", "t": 1, "when": "boot", "pages": 1000, "ns": 1_500_000},
+        launch(1, "cold", 100),
+        buffer(1, 256, 400, o8=1),
+        sample(1, {0: 1}),
+        launch(2, "cold", 200),
+        kill(2),
+        sample(2, {10: 1}),
+        launch(3, "resume", 10),
+        buffer(3, 256 + 32, 100, o8=1, o4=1, o0=16),
+        buffer(3, 32, 300, o4=2),
+        buffer(3, 1 << 20, 9e9, ok=False),
+        kill(3, "oom"),
+        sample(3, {0: 16, 4: 1}),
+        launch(4, "resume", 20),
+        sample(4, {0: 16, 4: 3}),
+        {"r": "map", "t": 4, "n": 4, "cell_pages": 64, "base_pfn": 0, "cells": ".AF-"},
+        {"r": "fault", "t": 5, "when": "end", "pages": 1000, "ns": 9_000_000},
+        {"r": "note", "t": 5, "text": "of no matter"},
+        {"r": "end", "t": 5, "ok": True, "launches": 4},
+    ]
+
+
+def test_every_metric_of_a_small_run() -> None:
+    metrics = compute_metrics(phone_run())
+    expected = {
+        # Launches 3 and 4: half, then a quarter of the free pages are single.
+        **{f"ui_order{x}": (0.5 + 0.25) / 2 for x in range(1, 5)},
+        **{f"ui_order{x}": 1.0 for x in range(5, 11)},
+        "buffer_order8_share": 256 / 320,
+        "buffer_order4_share": 48 / 320,
+        "buffer_order0_share": 16 / 320,
+        "buffer_n_alloc_mean": 20 / 2,
+        "buffer_find_us_p50": 300.0,
+        "buffer_find_us_p95": 390.0,
+        "buffer_find_us_p99": 398.0,
+        "buffer_find_us_max": 400.0,
+        "buffer_zero_us_p50": 50.0,
+        "buffer_fail": 1,
+        "kills": 2,
+        "cold_starts": 2,
+        "resume_share": 0.5,
+        "launch_ms_p50": 60.0,
+        "launch_ms_p95": 185.0,
+        "evicted": 120,
+        "refaults": 30,
+        "refault_ratio": 0.25,
+        "direct_reclaim_pages": 20,
+        "allocstall": 3,
+        "compact_migrated": 10,
+        "parked_mb_mean": 1.0,
+        "parked_mb_max": 2.0,
+        "page_fault_us": 1.5,
+    }
+    assert metrics == pytest.approx(expected)
+    assert list(metrics) == [metric.name for metric in METRICS]
+
+
+def test_no_records_no_numbers() -> None:
+    metrics = compute_metrics([])
+    counts = {"kills", "cold_starts", "buffer_fail"}
+    assert {name for name, value in metrics.items() if value is not None} == counts
+    assert all(metrics[name] == 0 for name in counts)
+
+
+def test_a_kernel_without_counters_tells_no_composition_and_no_finding_time() -> None:
+    unknown = {"zero_ns": None, "o8": None, "o4": None, "o0": None, "other": None}
+    metrics = compute_metrics([launch(1, "cold", 1), buffer(1, 256, 10, **unknown)])
+    names = [name for name in BY_NAME if name.startswith("buffer_") and name != "buffer_fail"]
+    assert {metrics[name] for name in names} == {None}
+
+
+def test_a_kernel_without_cohort_parks_nothing() -> None:
+    old = sample(1, {0: 1}) | {"vm": [5]}
+    metrics = compute_metrics([hello(["nr_free_pages"]), launch(1, "cold", 1), old, old])
+    assert (metrics["parked_mb_mean"], metrics["evicted"], metrics["refault_ratio"]) == (0, 0, None)
+
+
+def test_nothing_free_is_wholly_unusable() -> None:
+    blocks = np.zeros((2, 11))
+    blocks[1, 10] = 1
+    assert unusable_index(blocks, 4).tolist() == [1.0, 0.0]
+
+
+def test_series_of_a_small_run() -> None:
+    series = compute_series(phone_run())
+    assert series["n"] == [1, 2, 3, 4]
+    assert series["t_s"] == [1, 2, 3, 4]
+    assert series["kills"] == [0, 1, 2, 2]
+    assert series["ui_order4"] == [1, 0, 0.5, 0.25]
+    assert series["parked_mb"] == [0, 1, 2, 1]
+    assert series["file_mb"] == [2, 2, 2, 1]
+    assert series["buffer_find_us"] == [400, 100, 300]
+    assert series["buffer_order4_mb"] == [0, 0.0625, 0.125]
+    assert series["kill_by"] == ["lmkd", "oom"]
+    assert series["map_cells"] == [".AF-"]
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"r": "launch", "n": 1}, r"record 2 \('launch'\): lacks 'app'"),
+        ({"t": 1}, r"record 2 \(None\): lacks 'r'"),
+        (sample(1, {0: 1}) | {"buddy": [["DMA", 1, 2]]}, "does not have 11 orders"),
+        (sample(1, {0: 1}) | {"buddy": [["DMA", *"abcdefghijk"]]}, "could not convert"),
+        (sample(1, {0: 1}) | {"vm": [1]}, f"1 vmstat values for {len(VM)} names"),
+    ],
+)
+def test_a_malformed_record_is_named(record: Record, what: str) -> None:
+    with pytest.raises(CohortError, match=what):
+        compute_metrics([hello(), record])
+
+
+def test_the_reference_defines_every_metric_with_unit_and_direction() -> None:
+    text = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
+    documented = {row[1].strip("`"): (row[2], row[3]) for row in rows if len(row) > 4}
+    for metric in METRICS:
+        assert documented.get(metric.name) == (metric.unit or "-", metric.better), metric.name
+
+
+def test_the_reference_lists_every_series() -> None:
+    text = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    chapter = text[text.index("## Series") :]
+    for name in compute_series([]):
+        if not name.startswith("ui_order"):
+            assert f"`{name}`" in chapter, name

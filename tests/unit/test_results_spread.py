@@ -1,0 +1,34 @@
+"""Spread over seeds and the test behind the star."""
+
+import pytest
+
+from cohort.results.spread import LEVEL, MIN_PAIRS, Spread, sign_flip_p, spread
+
+
+def test_spread_leaves_out_what_is_missing() -> None:
+    assert spread([3, None, 1, 2, 9]) == Spread(n=4, median=2.5, low=1, high=9)
+    assert spread([None]) is None
+    assert spread([]) is None
+
+
+def test_ranges_are_apart_only_if_they_do_not_touch() -> None:
+    low, high = Spread(3, 1, 0, 2), Spread(3, 4, 3, 5)
+    assert low.apart(high) and high.apart(low)
+    assert not low.apart(Spread(3, 2, 2, 3))
+    assert not low.apart(Spread(1, 9, 9, 9)), "one run has no range"
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [([], 1), ([5], 1), ([0, 0], 1), ([1, 1, 1], 2 / 8), ([1, -1], 1), ([3, 2, -1], 4 / 8)],
+)
+def test_sign_flip_counts_the_patterns_at_least_as_far(differences: list[float], p: float) -> None:
+    assert sign_flip_p(differences) == pytest.approx(p)
+
+
+def test_min_pairs_is_the_first_number_that_can_be_significant() -> None:
+    assert sign_flip_p([1.0] * MIN_PAIRS) < LEVEL <= sign_flip_p([1.0] * (MIN_PAIRS - 1))
+
+
+def test_many_pairs_do_not_take_all_memory() -> None:
+    assert sign_flip_p([1.0] * 100) < 1e-4

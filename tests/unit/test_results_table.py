@@ -1,0 +1,119 @@
+"""The comparison table, against golden files."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cohort.errors import UsageError
+from cohort.results.catalogue import BY_NAME, METRICS
+from cohort.results.runs import Result, check_comparable
+from cohort.results.spread import Spread
+from cohort.results.table import Cell, compare, print_table
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+META = {"accel": "deterministic", "launches": 400, "memory_mb": 2048, "cpus": 2}
+
+
+def result(policy: str, seed: int = 1, factor: float = 1.0, **meta: object) -> Result:
+    """A run whose metrics are their place in the catalogue, a little up with the seed."""
+    metrics = {
+        metric.name: factor * (index + seed / 8) for index, metric in enumerate(METRICS, start=1)
+    }
+    return Result(policy, seed, "phone-2g", metrics, {}, META | meta)
+
+
+def runs(seeds: int, **factors: float) -> list[Result]:
+    """The runs of several policies, given by name and factor, with seeds 1, 2, ..."""
+    return [
+        result(policy, seed, factor)
+        for policy, factor in factors.items()
+        for seed in range(1, seeds + 1)
+    ]
+
+
+def render(results: Sequence[Result], full: bool = False, width: int | None = None) -> str:
+    file = io.StringIO()
+    terminal = width is not None
+    console = Console(file=file, width=width or 80, force_terminal=terminal, color_system=None)
+    print_table(compare(results, full), console)
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+
+def check_golden(name: str, text: str, tmp_path: Path) -> None:
+    """Compare with the golden file; a failure says how to look and how to accept."""
+    golden = GOLDEN / name
+    if golden.is_file() and golden.read_text(encoding="utf-8") == text:
+        return
+    new = tmp_path / name
+    new.write_text(text, encoding="utf-8")
+    pytest.fail(f"{golden} differs.\nlook:   diff -u {golden} {new}\naccept: mv {new} {golden}")
+
+
+def test_one_seed(tmp_path: Path) -> None:
+    check_golden("table-one-seed.txt", render(runs(1, none=1, region=0.5)), tmp_path)
+
+
+def test_three_seeds_and_every_metric(tmp_path: Path) -> None:
+    text = render(runs(3, none=1, tuned=1.001, region=0.5), full=True)
+    check_golden("table-three-seeds.txt", text, tmp_path)
+
+
+def test_a_narrow_terminal_folds_the_ranges(tmp_path: Path) -> None:
+    text = render(runs(2, none=1, region=0.5), width=84)
+    check_golden("table-narrow.txt", text, tmp_path)
+    assert max(map(len, text.splitlines())) <= 84
+
+
+def test_six_seeds_earn_a_star_where_all_pairs_agree() -> None:
+    text = render(runs(6, none=1, region=0.5))
+    assert "(-50.0 %)*" in text
+    assert "* p < 0.05, exact two-sided sign-flip test on N = 6 pairs" in text
+
+
+def test_five_seeds_earn_none() -> None:
+    assert "*" not in render(runs(5, none=1, region=0.5))
+
+
+@pytest.mark.parametrize(("accel", "label"), [("tcg", "free TCG †"), ("kvm", "KVM †")])
+def test_times_that_are_only_ratios_are_marked(accel: str, label: str) -> None:
+    text = render([result("none", accel=accel)])
+    assert label in text
+    assert "† times depend on this host" in text
+    assert "†" not in render([result("none")])
+
+
+def test_missing_and_zero_values_have_words() -> None:
+    metric = BY_NAME["kills"]
+    zero, two = Spread(1, 0, 0, 0), Spread(1, 2, 2, 2)
+    assert (Cell(metric, None, two).value, Cell(metric, None, two).delta) == ("-", "")
+    assert Cell(metric, two, None).delta == ""
+    assert Cell(metric, two, zero).delta == "(from 0)"
+    assert Cell(metric, zero, zero).delta == "(±0 %)"
+
+
+def test_no_table_says_nan() -> None:
+    empty = Result("none", 1, "phone-2g", dict.fromkeys(BY_NAME), {}, META)
+    assert "nan" not in render([empty, empty], full=True).lower()
+
+
+def test_better_and_worse_follow_the_direction_of_the_metric() -> None:
+    low, high = Spread(2, 1, 1, 1), Spread(2, 2, 2, 2)
+    assert Cell(BY_NAME["kills"], low, high).verdict == "better"
+    assert Cell(BY_NAME["resume_share"], low, high).verdict == "worse"
+    assert Cell(BY_NAME["kills"], low, low).verdict == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("memory_mb", 3072), ("cpus", 4), ("launches", 10), ("accel", "tcg")]
+)
+def test_runs_that_differ_in_more_than_the_policy_are_refused(key: str, value: object) -> None:
+    with pytest.raises(UsageError, match=f"runs differ in {key}: none .*{value}") as caught:
+        check_comparable([result("none"), result("region", **{key: value})])
+    assert "--force" in str(caught.value)
+
+
+def test_runs_of_the_same_kind_are_compared() -> None:
+    check_comparable([result("none"), result("none", 2), result("region")])
