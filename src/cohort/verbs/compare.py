@@ -1,0 +1,104 @@
+"""`cohort compare`: several policies on one workload, in one table."""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cohort.errors import UsageError
+from cohort.log import progress
+from cohort.verbs.run import ACCELS, parse_seeds
+
+if TYPE_CHECKING:
+    from cohort.policy import Policy
+    from cohort.results.runs import Result
+
+
+@click.command("compare")
+@click.argument("policies", nargs=-1, required=True, metavar="POLICY...")
+@click.option("--workload", default="phone-2g", show_default=True, help="Name or TOML file.")
+@click.option("--launches", default=200, show_default=True, help="App launches to replay.")
+@click.option(
+    "--seed",
+    "--seeds",
+    "seeds",
+    multiple=True,
+    default=["1"],
+    show_default=True,
+    help="Seeds: 1,2,3, or the option several times.",
+)
+@click.option("--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True)
+@click.option("--memory", "memory_mb", type=int, help="Guest memory, MiB [default: workload's].")
+@click.option("--timeout", "timeout_s", type=float, help="Give up a run after so many seconds.")
+@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
+@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+@click.option("--force", is_flag=True, help="Compare runs that differ in more than the policy.")
+@click.option("--full", is_flag=True, help="Every metric in the table.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+@click.option("--report", type=click.Path(path_type=Path), help="Write the HTML report there too.")
+def command(
+    policies: tuple[str, ...],
+    workload: str,
+    launches: int,
+    seeds: tuple[str, ...],
+    jobs: int | None,
+    force: bool,
+    full: bool,
+    as_json: bool,
+    report: Path | None,
+    **options: Any,
+) -> None:
+    """Run every POLICY with every seed and compare; the first policy is the baseline.
+
+    A POLICY is a name in policies/ or a TOML file.
+    """
+    # Imported here: `cohort compare --help` should not wait for pandas.
+    from cohort import host, runs
+    from cohort.results import export
+    from cohort.results.html import render_report
+    from cohort.results.runs import check_comparable, measure
+
+    specs = [
+        runs.RunSpec(policy, workload, launches, seed, **options)
+        for policy in _load(policies)
+        for seed in dict.fromkeys(parse_seeds(",".join(seeds)))
+    ]
+    with progress() as board:
+        done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"))
+    results = [measure(run) for run in done]
+    if not force:
+        check_comparable(results)
+    call = shlex.join(["cohort", *sys.argv[1:]])
+    export.remember(results, call)
+    show(results, as_json, full)
+    if report is not None:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        host.write_text(report, render_report(results, call))
+        click.echo(f"report: {report.absolute()}", err=True)
+
+
+def _load(names: Sequence[str]) -> "list[Policy]":
+    """The policies; UsageError if two have the same name, as a table could not tell them apart."""
+    from cohort.policy import load_policy
+
+    policies = [load_policy(name) for name in names]
+    if len({policy.name for policy in policies}) < len(policies):
+        raise UsageError(f"policies of the same name: {', '.join(names)}")
+    return policies
+
+
+def show(results: "Sequence[Result]", as_json: bool, full: bool) -> None:
+    """Print the comparison on stdout."""
+    from rich.console import Console
+
+    from cohort.results.export import as_object
+    from cohort.results.table import compare, print_table
+
+    if as_json:
+        print(json.dumps(as_object(results), allow_nan=False))
+    else:
+        print_table(compare(results, full), Console())

@@ -1,0 +1,44 @@
+"""`cohort report`: finished runs as one self-contained HTML page."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from cohort.errors import UsageError
+
+
+@click.command("report")
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="[RUNDIR...]")
+@click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="[default: out/report.html]")
+@click.option("--force", is_flag=True, help="Take runs that differ in more than the policy.")
+def command(runs: tuple[Path, ...], last: bool, output: Path | None, force: bool) -> None:
+    """Write a page about the runs in RUNDIR...; the first one's policy is the baseline.
+
+    Prints where the page is.
+    """
+    # Imported here: `cohort report --help` should not wait for pandas.
+    from cohort import host, paths
+    from cohort.results import export
+    from cohort.results.html import render_report
+    from cohort.results.runs import check_comparable, measure
+    from cohort.runs import RunDir
+
+    if last == bool(runs):
+        raise UsageError("name run directories or say --last, one of the two")
+    directories = export.recall() if last else [run.absolute() for run in runs]
+    for directory in directories:
+        if not (directory / "meta.json").is_file():
+            raise UsageError(
+                f"{directory} is not the directory of a finished run",
+                f"they are in {paths.out_dir() / 'runs'}",
+            )
+    results = [measure(RunDir(directory)) for directory in directories]
+    if not force:
+        check_comparable(results)
+    output = (output or paths.out_dir() / "report.html").absolute()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    host.write_text(output, render_report(results, shlex.join(["cohort", *sys.argv[1:]])))
+    click.echo(output)

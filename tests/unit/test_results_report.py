@@ -1,0 +1,221 @@
+"""The report and the verbs that print and write comparisons, on run directories made by hand."""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cohort import runs
+from cohort.cli import main
+from cohort.results.html import render_report
+from cohort.results.plots import draw_all, policy_colours
+from cohort.results.runs import measure
+from cohort.runs import RunDir, RunSpec
+
+PAGES = 256
+
+
+def records(factor: float) -> list[dict[str, Any]]:
+    """A tiny run: twenty launches, of each kind of record at least one."""
+    rows: list[dict[str, Any]] = [
+        {"r": "hello", "t": 0, "vm_names": ["nr_free_pages", "nr_cohort_free", "pgsteal_direct"]},
+        {"r": "fault", "t": 0, "when": "boot", "pages": 100, "ns": 100_000 * factor},
+    ]
+    for n in range(1, 21):
+        single = int(PAGES * n / 20 * factor)
+        blocks = [single, *[0] * 7, (PAGES - single) // 256, 0, 1]
+        at = {"t": n * 10**9, "n": n}
+        kind = "cold" if n % 2 else "resume"
+        rows += [
+            {"r": "launch", **at, "app": "a", "kind": kind, "ns": n * 1e6 * factor},
+            {"r": "buffer", **at, "bytes": PAGES * 4096, "ok": True, "ns": 9000 * factor + 1000,
+             "zero_ns": 1000, "o8": 0, "o4": 0, "o0": PAGES, "other": 0},
+            {"r": "kill", **at, "app": "b", "class": "cached", "by": "lmkd"},
+            {"r": "sample", **at, "buddy": [["Normal", *blocks]], "vm": [PAGES, n, n * 10],
+             "alive": 9, "cached": 3},
+        ]  # fmt: skip
+    cells = ".AFSTKPm" * 64 + "-!"
+    rows.append({"r": "map", "t": 1, "n": 20, "cell_pages": 64, "base_pfn": 0, "cells": cells})
+    return rows
+
+
+def make_run(root: Path, policy: str, seed: int = 1, factor: float = 1.0, **meta: Any) -> Path:
+    path = root / f"phone-2g-{policy}-s{seed}"
+    path.mkdir(parents=True)
+    text = "".join(f"{json.dumps(record)}\n" for record in records(factor))
+    (path / "records.jsonl").write_text(text, encoding="utf-8")
+    about = {
+        "policy": policy,
+        "policy_title": f"the <{policy}> policy",
+        "seed": seed,
+        "workload": "phone-2g",
+        "launches": 20,
+        "accel": "deterministic",
+        "memory_mb": 2048,
+        "cpus": 2,
+        "versions": {"qemu": "QEMU 1.2.3", "gcc": "gcc 4.5.6", "kernel": "6.12.7"},
+        "wall_s": 12.3,
+    }
+    (path / "meta.json").write_text(json.dumps(about | meta), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Everything that is made goes here."""
+    monkeypatch.setenv("COHORT_OUT", str(tmp_path / "out"))
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def no_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are made by hand instead of by QEMU."""
+
+    def made(specs: Sequence[RunSpec], *_: object) -> list[RunDir]:
+        return [
+            RunDir(make_run(tmp_path / "runs", s.policy.name, s.seed, 1 / (1 + i)))
+            for i, s in enumerate(specs)
+        ]
+
+    monkeypatch.setattr(runs, "execute_matrix", made)
+
+
+def cohort(monkeypatch: pytest.MonkeyPatch, *argv: str | Path) -> int:
+    """Run the command; its exit code."""
+    words = [str(word) for word in argv]
+    monkeypatch.setattr(sys, "argv", ["cohort", *words])
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+class References(HTMLParser):
+    """Collects what a page would load, and the tags that it opens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        names = ("src", "href", "xlink:href", "srcset", "data")
+        self.loads += [value for name, value in attrs if name in names and value]
+
+
+def test_the_page_loads_nothing_and_runs_nothing(tmp_path: Path) -> None:
+    results = [measure(RunDir(make_run(tmp_path, policy))) for policy in ("none", "region")]
+    page = render_report(results, "cohort report x")
+    found = References()
+    found.feed(page)
+    assert all(x.startswith(("#", "data:image/png;base64,")) for x in found.loads)
+    assert "script" not in found.tags and "link" not in found.tags
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_page_traces_every_number(tmp_path: Path) -> None:
+    paths = [make_run(tmp_path, policy, seed) for policy in ("none", "region") for seed in (1, 2)]
+    page = render_report([measure(RunDir(path)) for path in paths], "cohort compare 'a b' <c>")
+    for path in paths:
+        assert str(path) in page
+    for version in ("QEMU 1.2.3", "gcc 4.5.6", "6.12.7"):
+        assert version in page
+    assert "cohort compare &#39;a b&#39; &lt;c&gt;" in page
+    assert "the &lt;region&gt; policy" in page
+    assert page.count("<svg") == 5
+    assert "nan" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL).lower()
+
+
+def test_the_same_runs_give_the_same_pictures(tmp_path: Path) -> None:
+    results = [measure(RunDir(make_run(tmp_path, policy))) for policy in ("none", "region")]
+    assert draw_all(results) == draw_all(results)
+
+
+def test_pictures_without_data_are_left_out(tmp_path: Path) -> None:
+    path = make_run(tmp_path, "none")
+    kept = [line for line in (path / "records.jsonl").read_text().splitlines()
+            if '"r": "map"' not in line and '"r": "buffer"' not in line]  # fmt: skip
+    (path / "records.jsonl").write_text("\n".join(kept))
+    assert set(draw_all([measure(RunDir(path))])) == {"ui", "memory"}
+
+
+def test_a_policy_keeps_its_colour(tmp_path: Path) -> None:
+    a, b, c = (measure(RunDir(make_run(tmp_path, policy))) for policy in ("none", "region", "mine"))
+    assert policy_colours([a, b, c])["region"] == policy_colours([c, b])["region"]
+    assert len(set(policy_colours([a, b, c]).values())) == 3
+
+
+@pytest.mark.usefixtures("out", "no_guest")
+def test_compare_prints_one_json_object(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = "compare none region --launches 20 --seed 1 --seed 2 --json"
+    assert cohort(monkeypatch, *argv.split()) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer) == {"host", "runs"}
+    assert [(run["policy"], run["seed"]) for run in answer["runs"]] == [
+        ("none", 1), ("none", 2), ("region", 1), ("region", 2)]  # fmt: skip
+    for run in answer["runs"]:
+        assert run["workload"] == "phone-2g"
+        assert run["metrics"]["kills"] == 20
+        assert len(run["series"]["n"]) == 20
+
+
+@pytest.mark.usefixtures("no_guest")
+def test_compare_prints_a_table_and_says_where_the_report_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, out: Path
+) -> None:
+    page = out / "deep" / "r.html"
+    argv = ["compare", "none", "region", "--seeds", "1,2", "--report", str(page)]
+    assert cohort(monkeypatch, *argv) == 0
+    printed = capsys.readouterr()
+    assert "buffer_order8_share" in printed.out
+    assert f"report: {page}" in printed.err
+    assert f"cohort {' '.join(argv)}" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("no_guest")
+def test_report_last_finds_the_last_comparison(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, out: Path
+) -> None:
+    assert cohort(monkeypatch, "compare", "none", "region") == 0
+    capsys.readouterr()
+    assert cohort(monkeypatch, "report", "--last") == 0
+    assert capsys.readouterr().out.strip() == str(out / "report.html")
+    assert "phone-2g-region-s1" in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("out")
+def test_report_refuses_runs_that_do_not_belong_together(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    small, large = make_run(tmp_path, "none"), make_run(tmp_path, "region", memory_mb=3072)
+    assert cohort(monkeypatch, "report", small, large) == 2
+    assert "runs differ in memory_mb" in capsys.readouterr().err
+    assert cohort(monkeypatch, "report", small, large, "--force") == 0
+
+
+@pytest.mark.usefixtures("out", "no_guest")
+@pytest.mark.parametrize(
+    ("argv", "what"),
+    [
+        ("compare none none", "policies of the same name"),
+        ("compare nnone", "did you mean none"),
+        ("compare none --seed x", "not numbers"),
+        ("report", "or say --last"),
+        ("report --last", "no last comparison"),
+        ("report /nowhere", "not the directory of a finished run"),
+    ],
+)
+def test_bad_input_is_exit_code_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, argv: str, what: str
+) -> None:
+    assert cohort(monkeypatch, *argv.split()) == 2
+    assert what in " ".join(capsys.readouterr().err.split())
