@@ -198,7 +198,7 @@ def _execute(plan: Plan, progress: Progress, stop: threading.Event) -> RunDir:
     path, launches = plan.path, plan.spec.launches
     with host.lock(paths.made("runs", ".locks") / path.name):
         if plan.spec.fresh or not (path / "meta.json").is_file():
-            part = path.with_suffix(".part")
+            part = path.with_name(path.name + ".part")
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
             _run_in(part, plan, progress, stop)
@@ -232,7 +232,7 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
     try:
         wall = guest.run(vm, limits, _launch_counter(progress, total), stop)
     except GuestError as error:
-        failed = part.with_suffix(".failed")
+        failed = part.with_name(part.name.removesuffix(".part") + ".failed")
         shutil.rmtree(failed, ignore_errors=True)
         part.replace(failed)
         error.run_dir = failed

@@ -262,6 +262,7 @@ def _install(
         {f: host.digest_file(stage / f) for f in changed},
         sorted({*(old.directories if old else []), *_new_directories(tree, series.files)}),
     )
+    (tree / STATE).mkdir(exist_ok=True)
     for name in changed:
         kept = tree / STATE / "original" / name
         if not kept.is_file():

@@ -59,13 +59,13 @@ def fetch(update: Update, tarball: Path = TARBALL) -> Path:
             f"apt-get install linux-source-{SERIES}",
         )
     tree = default_tree()
-    stamp = tree.with_suffix(".json")
+    stamp = tree.with_name(tree.name + ".json")
     status = tarball.stat()
     origin = {"tarball": str(tarball), "bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
     with host.lock(paths.made("kernel") / "fetch.lock"):
         if tree.is_dir() and stamp.is_file() and json.loads(stamp.read_text()) == origin:
             return tree
-        part = tree.with_suffix(".part")
+        part = tree.with_name(tree.name + ".part")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
         _unpack(tarball, part, update)

@@ -1,0 +1,197 @@
+"""Putting an overlay and patches on a tree, and taking them off."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests_support import snapshot
+
+from cohort import host, paths
+from cohort.errors import PatchError, UsageError
+from cohort.kernel import overlay
+
+HOOK = """\
+The slow path asks Cohort first.
+
+--- a/mm/alloc.c
++++ b/mm/alloc.c
+@@ -12,3 +12,5 @@ int alloc_slow(int order)
+ \tif (order > 3)
+-\t\tpage = 1;
++\t\tpage = 2;
++\tif (cohort_enabled())
++\t\tpage = cohort_alloc(order);
+ \treturn page;
+"""
+BUILD = """\
+--- a/mm/Makefile
++++ b/mm/Makefile
+@@ -1 +1,2 @@
+ obj-y += alloc.o
++obj-$(CONFIG_COHORT) += cohort/
+"""
+
+MakeTree = Callable[..., Path]
+
+
+@pytest.fixture
+def series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small overlay and series in place of the repository's; returns their directory."""
+    root = tmp_path / "repo"
+    files = root / "kernel" / "mm" / "cohort"
+    files.mkdir(parents=True)
+    (files / "core.c").write_text("int cohort;\n")
+    (files / "Makefile").write_text("obj-y += core.o\n")
+    patches = root / "patches" / "6.12"
+    patches.mkdir(parents=True)
+    (patches / "series").write_text("# in order\n0001-build.patch\n0002-hook.patch # the hook\n")
+    (patches / "0001-build.patch").write_text(BUILD)
+    (patches / "0002-hook.patch").write_text(HOOK)
+    monkeypatch.setattr(paths, "OVERLAY", root / "kernel")
+    monkeypatch.setattr(paths, "PATCHES", root / "patches")
+    return root
+
+
+def test_apply_and_revert_restore_every_byte(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    before = snapshot(tree)
+    report = overlay.apply(tree)
+    assert (report.action, report.files, report.patches, report.notes) == ("applied", 2, 2, [])
+    assert "cohort_alloc" in (tree / "mm/alloc.c").read_text()
+    assert (tree / "mm/cohort/core.c").read_text() == "int cohort;\n"
+    assert overlay.revert(tree).action == "reverted"
+    assert snapshot(tree) == before
+    assert not (tree / "mm/cohort").exists()
+
+
+def test_revert_leaves_git_clean(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    git = ["git", "-C", str(tree), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "base"], check=True)
+    overlay.apply(tree)
+    overlay.revert(tree)
+    assert host.run([*git, "status", "--porcelain", "--ignored"]).stdout == ""
+
+
+def test_applying_twice_says_so(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    overlay.apply(tree)
+    before = snapshot(tree)
+    assert overlay.apply(tree).action == "already applied"
+    assert snapshot(tree) == before
+
+
+def test_an_empty_series_is_fine(make_tree: MakeTree, series: Path) -> None:
+    shutil.rmtree(series / "patches")
+    shutil.rmtree(series / "kernel")
+    tree = make_tree()
+    before = snapshot(tree)
+    assert overlay.apply(tree).action == "applied"
+    assert overlay.revert(tree).action == "reverted"
+    assert snapshot(tree) == before
+
+
+def test_dry_run_changes_nothing(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    before = snapshot(tree)
+    assert overlay.apply(tree, dry_run=True).action == "would apply"
+    assert snapshot(tree) == before
+
+
+def test_a_changed_overlay_updates_only_what_changed(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    before = snapshot(tree)
+    overlay.apply(tree)
+    same, changed = tree / "mm/cohort/Makefile", tree / "mm/cohort/core.c"
+    times = same.stat().st_mtime_ns, (tree / "mm/alloc.c").stat().st_mtime_ns
+    (series / "kernel/mm/cohort/core.c").write_text("long cohort;\n")
+    (series / "kernel/mm/cohort/new.c").write_text("int new;\n")
+    assert overlay.apply(tree).action == "updated"
+    assert changed.read_text() == "long cohort;\n"
+    assert (same.stat().st_mtime_ns, (tree / "mm/alloc.c").stat().st_mtime_ns) == times
+    (series / "kernel/mm/cohort/new.c").unlink()
+    (series / "patches/6.12/series").write_text("0001-build.patch\n")
+    assert overlay.apply(tree).action == "updated"
+    assert not (tree / "mm/cohort/new.c").exists()
+    assert "cohort_alloc" not in (tree / "mm/alloc.c").read_text()
+    overlay.revert(tree)
+    assert snapshot(tree) == before
+
+
+def test_a_hunk_that_fails_names_file_function_and_patch(
+    make_tree: MakeTree, series: Path
+) -> None:
+    alloc_c = "int alloc_slow(int order)\n{\n\treturn 0;\n}\n"
+    tree = make_tree(alloc_c=alloc_c)
+    before = snapshot(tree)
+    with pytest.raises(PatchError) as error:
+        overlay.apply(tree)
+    for word in ("mm/alloc.c:12", "alloc_slow(int order)", "0002-hook.patch", "6.12.117"):
+        assert word in str(error.value)
+    assert snapshot(tree) == before
+
+
+def test_the_pinned_release_gets_no_fuzz(make_tree: MakeTree, series: Path) -> None:
+    other = HOOK.replace(" \tif (order > 3)", " \tif (order > 4)")
+    (series / "patches/6.12/0002-hook.patch").write_text(other)
+    pinned, later = make_tree(), make_tree(patch=121, name="later")
+    with pytest.raises(PatchError):
+        overlay.apply(pinned)
+    report = overlay.apply(later)
+    assert str(report.release) == "6.12.121"
+    assert any("fuzz" in x and "alloc_slow" in x for x in report.notes), report.notes
+
+
+def test_a_moved_hunk_is_reported(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    path = tree / "mm/alloc.c"
+    path.write_text("/* a\n * b\n */\n" + path.read_text())
+    report = overlay.apply(tree)
+    assert report.notes == [
+        "mm/alloc.c:15: in int alloc_slow(int order): 0002-hook.patch: 3 lines off"
+    ]
+
+
+def test_edits_in_the_tree_are_not_lost(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    overlay.apply(tree)
+    edited = tree / "mm/cohort/core.c"
+    edited.write_text("int cohort = 1;\n")
+    with pytest.raises(PatchError, match=r"core\.c was edited"):
+        overlay.revert(tree)
+    assert edited.read_text() == "int cohort = 1;\n"
+
+
+def test_a_file_of_the_tree_is_never_overwritten(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    (tree / "mm/cohort").mkdir()
+    (tree / "mm/cohort/core.c").write_text("theirs\n")
+    with pytest.raises(PatchError, match="already has"):
+        overlay.apply(tree)
+    assert (tree / "mm/cohort/core.c").read_text() == "theirs\n"
+
+
+def test_another_series_of_linux_is_refused(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    (tree / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 6\nSUBLEVEL = 1\n")
+    with pytest.raises(PatchError, match=r"Linux 6\.6\.1"):
+        overlay.apply(tree)
+
+
+def test_no_kernel_tree(tmp_path: Path, series: Path) -> None:
+    with pytest.raises(UsageError, match="not a kernel tree"):
+        overlay.apply(tmp_path)
+
+
+def test_reverting_nothing_says_so(make_tree: MakeTree, series: Path) -> None:
+    assert overlay.revert(make_tree()).action == "not applied"
+
+
+def test_a_missing_patch_is_named(make_tree: MakeTree, series: Path) -> None:
+    (series / "patches/6.12/series").write_text("0009-gone.patch\n")
+    with pytest.raises(UsageError, match=r"0009-gone\.patch"):
+        overlay.apply(make_tree())
