@@ -193,6 +193,16 @@ def test_report_last_finds_the_last_comparison(
 
 
 @pytest.mark.usefixtures("out")
+def test_report_writes_its_pictures_as_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run, pictures = make_run(tmp_path, "none"), tmp_path / "pictures"
+    assert cohort(monkeypatch, "report", run, "--pictures", pictures) == 0
+    assert (pictures / "ui.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert len(list(pictures.iterdir())) == 5
+
+
+@pytest.mark.usefixtures("out")
 def test_report_refuses_runs_that_do_not_belong_together(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -77,6 +77,12 @@ def test_five_seeds_earn_none() -> None:
     assert "*" not in render(runs(5, none=1, region=0.5))
 
 
+def test_unequal_seeds_are_pointed_out() -> None:
+    text = render([*runs(2, none=1), result("region")])
+    assert "not run with the same seeds" in text
+    assert "not run with the same seeds" not in render(runs(2, none=1, region=1))
+
+
 @pytest.mark.parametrize(("accel", "label"), [("tcg", "free TCG †"), ("kvm", "KVM †")])
 def test_times_that_are_only_ratios_are_marked(accel: str, label: str) -> None:
     text = render([result("none", accel=accel)])

@@ -168,19 +168,25 @@ def _title(results: Sequence[Result]) -> str:
 
 def _notes(results: Sequence[Result]) -> list[str]:
     """The sentences below a table that say how to read it."""
-    seeds = {result.seed for result in results}
+    seeds = [
+        {result.seed for result in results if result.policy == policy}
+        for policy in policies_of(results)
+    ]
+    shared, all_seeds = set.intersection(*seeds), set.union(*seeds)
     baseline = results[0].policy
     notes = []
-    if len(seeds) > 1:
+    if len(all_seeds) > 1:
         notes.append(
-            f"Median of {len(seeds)} seeds (change of the median against {baseline}) "
+            f"Median of {len(all_seeds)} seeds (change of the median against {baseline}) "
             "[least, greatest]."
         )
     else:
         notes.append(f"One seed (change against {baseline}): no spread, so no small differences.")
-    if len(seeds) >= MIN_PAIRS:
+    if shared != all_seeds:
+        notes.append("The policies were not run with the same seeds: medians may differ by that.")
+    if len(shared) >= MIN_PAIRS:
         notes.append(
-            f"* p < {LEVEL:g}, exact two-sided sign-flip test on N = {len(seeds)} pairs of "
+            f"* p < {LEVEL:g}, exact two-sided sign-flip test on N = {len(shared)} pairs of "
             "runs with the same seed; not corrected for the number of metrics."
         )
     if any(result.accel != "deterministic" for result in results):

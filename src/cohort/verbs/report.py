@@ -2,19 +2,29 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cohort.errors import UsageError
+
+if TYPE_CHECKING:
+    from cohort.results.runs import Result
 
 
 @click.command("report")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="[RUNDIR...]")
 @click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="[default: out/report.html]")
+@click.option(
+    "--pictures", type=click.Path(path_type=Path), help="Also its pictures, as SVG files."
+)
 @click.option("--force", is_flag=True, help="Take runs that differ in more than the policy.")
-def command(runs: tuple[Path, ...], last: bool, output: Path | None, force: bool) -> None:
+def command(
+    runs: tuple[Path, ...], last: bool, output: Path | None, pictures: Path | None, force: bool
+) -> None:
     """Write a page about the runs in RUNDIR...; the first one's policy is the baseline.
 
     Prints where the page is.
@@ -23,22 +33,34 @@ def command(runs: tuple[Path, ...], last: bool, output: Path | None, force: bool
     from cohort import host, paths
     from cohort.results import export
     from cohort.results.html import render_report
-    from cohort.results.runs import check_comparable, measure
-    from cohort.runs import RunDir
+    from cohort.results.plots import draw_all
+    from cohort.results.runs import check_comparable
 
     if last == bool(runs):
         raise UsageError("name run directories or say --last, one of the two")
-    directories = export.recall() if last else [run.absolute() for run in runs]
+    results = _measure(export.recall() if last else runs)
+    if not force:
+        check_comparable(results)
+    output = (output or paths.out_dir() / "report.html").absolute()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    host.write_text(output, render_report(results, shlex.join(["cohort", *sys.argv[1:]])))
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
+        for name, svg in draw_all(results).items():
+            host.write_text(pictures / f"{name}.svg", svg)
+    click.echo(output)
+
+
+def _measure(directories: Sequence[Path]) -> "list[Result]":
+    """The runs in these directories, measured anew; UsageError for one that is none."""
+    from cohort import paths
+    from cohort.results.runs import measure
+    from cohort.runs import RunDir
+
     for directory in directories:
         if not (directory / "meta.json").is_file():
             raise UsageError(
                 f"{directory} is not the directory of a finished run",
                 f"they are in {paths.out_dir() / 'runs'}",
             )
-    results = [measure(RunDir(directory)) for directory in directories]
-    if not force:
-        check_comparable(results)
-    output = (output or paths.out_dir() / "report.html").absolute()
-    output.parent.mkdir(parents=True, exist_ok=True)
-    host.write_text(output, render_report(results, shlex.join(["cohort", *sys.argv[1:]])))
-    click.echo(output)
+    return [measure(RunDir(directory.absolute())) for directory in directories]
