@@ -1,4 +1,4 @@
-"""What all tests share: a small fake kernel tree, an `out/` of their own, the command in-process."""
+"""What all tests share: a fake kernel tree, an `out/` of their own, the command in-process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

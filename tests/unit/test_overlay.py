@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests_support import snapshot
 
 from cohort import host, paths
 from cohort.errors import PatchError, UsageError
 from cohort.kernel import overlay
+from tests_support import snapshot
 
 HOOK = """\
 The slow path asks Cohort first.
@@ -122,9 +122,7 @@ def test_a_changed_overlay_updates_only_what_changed(make_tree: MakeTree, series
     assert snapshot(tree) == before
 
 
-def test_a_hunk_that_fails_names_file_function_and_patch(
-    make_tree: MakeTree, series: Path
-) -> None:
+def test_a_hunk_that_fails_names_file_function_and_patch(make_tree: MakeTree, series: Path) -> None:
     alloc_c = "int alloc_slow(int order)\n{\n\treturn 0;\n}\n"
     tree = make_tree(alloc_c=alloc_c)
     before = snapshot(tree)

@@ -1,0 +1,156 @@
+"""QEMU's arguments, and the watch over it, with a shell in its place."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cohort.errors import GuestError, MissingTool, UsageError
+from cohort.vm import guest, machine
+from cohort.vm.machine import VmSpec
+
+END = '{"r":"end","t":9,"ok":true,"launches":2}'
+LIMITS = guest.Limits(total_s=5, silent_s=2)
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> VmSpec:
+    store = tmp_path / "store.img"
+    store.write_bytes(b"\0" * 4096)
+    return VmSpec(tmp_path, tmp_path / "bzImage", "deterministic", 2048, 2, storage=store)
+
+
+def replace_qemu(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Run a shell script, in the run directory, instead of QEMU."""
+
+    def arguments(spec: VmSpec) -> list[str]:
+        return ["sh", "-c", f"cd '{spec.run_dir}'\n{script}"]
+
+    monkeypatch.setattr(machine, "arguments", arguments)
+
+
+def test_deterministic_arguments(spec: VmSpec) -> None:
+    words = " ".join(machine.arguments(spec))
+    for part in (
+        "-accel tcg,thread=single",
+        "-icount shift=0,sleep=off -rtc base=2024-01-01,clock=vm",
+        "-cpu max,-erms,-fsrm,-rdrand,-rdseed",
+        "-m 2048,slots=2,maxmem=10240M",
+        "share=off,size=4096",
+        "virtio-serial-pci,ioeventfd=off",
+        "nokaslr norandmaps random.trust_cpu=off",
+    ):
+        assert part in words
+
+
+def test_free_tcg_has_no_virtual_clock(spec: VmSpec) -> None:
+    free = VmSpec(spec.run_dir, spec.kernel, "tcg", 1024, 2)
+    words = machine.arguments(free)
+    assert "-icount" not in words and "nvdimm,memdev=store" not in words
+
+
+def test_an_unknown_machine(spec: VmSpec) -> None:
+    with pytest.raises(UsageError, match="no emulator for vax"):
+        machine.arguments(VmSpec(spec.run_dir, spec.kernel, "tcg", 1024, 2, arch="vax"))
+
+
+def test_a_missing_emulator(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(machine.EMULATORS, "x86_64", machine.Emulator("qemu-gone", "q35"))
+    with pytest.raises(MissingTool, match="qemu-gone"):
+        machine.arguments(spec)
+
+
+def test_a_good_run(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = f"""printf '{{"r":"launch","n":1}}\\n{{"r":"lau' >> records.jsonl
+    sleep 0.3; printf 'nch","n":2}}\\n{END}\\n' >> records.jsonl"""
+    replace_qemu(monkeypatch, script)
+    seen: list[str] = []
+    assert guest.run(spec, LIMITS, seen.append) > 0.2
+    assert seen == ['{"r":"launch","n":1}', '{"r":"launch","n":2}', END]
+    assert (spec.run_dir / "cmdline").read_text().startswith("console=ttyS0")
+    assert (spec.run_dir / "qemu.json").is_file()
+
+
+def test_a_panic(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = """echo '{"r":"hello"}' > records.jsonl
+    printf '[ 1.0] fine\\r\\n[ 2.0] Kernel panic - not syncing: oh\\r\\n' > console.log"""
+    replace_qemu(monkeypatch, script)
+    with pytest.raises(GuestError) as error:
+        guest.run(spec, LIMITS)
+    assert "died before its end: [ 2.0] Kernel panic - not syncing: oh" in error.value.message
+    assert error.value.console == ["[ 1.0] fine", "[ 2.0] Kernel panic - not syncing: oh"]
+    assert str(spec.run_dir) in str(error.value)
+
+
+def test_a_guest_that_gives_up(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_qemu(monkeypatch, """echo '{"r":"fatal","t":1,"text":"no memory"}' > records.jsonl""")
+    with pytest.raises(GuestError, match="the guest gave up: no memory"):
+        guest.run(spec, LIMITS)
+
+
+def test_a_hang(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_qemu(monkeypatch, "echo booting > console.log; exec sleep 60")
+    started = time.monotonic()
+    with pytest.raises(GuestError, match="no sign of life for 1 s"):
+        guest.run(spec, guest.Limits(total_s=20, silent_s=1))
+    assert time.monotonic() - started < 5
+
+
+def test_running_out_of_time(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_qemu(monkeypatch, "while :; do echo . >> console.log; sleep 0.1; done")
+    with pytest.raises(GuestError, match="ran out of time after 1 s"):
+        guest.run(spec, guest.Limits(total_s=1, silent_s=5))
+
+
+def test_qemu_that_does_not_start(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_qemu(monkeypatch, "echo 'could not load kernel' >&2; exit 1")
+    with pytest.raises(GuestError, match="QEMU failed: could not load kernel"):
+        guest.run(spec, LIMITS)
+
+
+def test_calling_a_run_off(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_qemu(monkeypatch, "echo $$ > pid; exec sleep 60")
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    with pytest.raises(guest.Stopped):
+        guest.run(spec, LIMITS, stop=stop)
+    assert_gone(int((spec.run_dir / "pid").read_text()))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_killed_lab_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from cohort import cli
+from cohort.vm import guest, machine
+machine.arguments = lambda spec: ["sh", "-c", "cd {tmp_path}; echo $$ > pid; exec sleep 60"]
+spec = machine.VmSpec(Path("{tmp_path}"), Path("k"), "tcg", 64, 1)
+cli.cohort.main = lambda **words: guest.run(spec, guest.Limits(50, 50))
+cli.main([])
+"""
+    lab = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    pid = tmp_path / "pid"
+    deadline = time.monotonic() + 20
+    while not (pid.is_file() and pid.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    lab.send_signal(how)
+    codes = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}
+    assert lab.wait(10) == codes[how]
+    assert_gone(int(pid.read_text()))
+
+
+def assert_gone(pid: int) -> None:
+    """The process is gone within a few seconds."""
+    for _ in range(50):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"process {pid} is still there")
