@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The activity manager: boots the phone's processes, then replays the launch
+ * sequence. For each launch it starts or resumes the app, waits until it is
+ * ready, lets it be used, goes home. It writes oom_score_adj as Android does,
+ * frees the buffers of whatever leaves the screen and notices who died.
+ */
+#include <string.h>
+
+#include "phone.h"
+
+#define BOOT_PARALLEL 6		/* processes that start at the same time */
+#define CACHED_STEP 10		/* adj between two neighbours in the LRU list */
+
+static int32_t known_pid[MAX_SLOTS];
+static int home = NO_APP;
+static int foreground = NO_APP;
+static int previous = NO_APP;
+
+static const struct profile *prof(int i)
+{
+	return &sh->conf.prof[i];
+}
+
+static bool alive(int i)
+{
+	return __atomic_load_n(&sh->slot[i].pid, __ATOMIC_ACQUIRE) > 0;
+}
+
+static void assign_adj(int i, int adj)
+{
+	struct slot *s = &sh->slot[i];
+
+	if (s->adj == adj)
+		return;
+	s->adj = adj;
+	if (alive(i))
+		set_adj(s->pid, adj);
+}
+
+/* Position in the list of cached apps, 0 for the one used last. */
+static int lru_rank(int i)
+{
+	int k, rank = 0;
+
+	for (k = 0; k < sh->conf.nr_prof; k++)
+		if (prof(k)->class == CLASS_APP && k != home && k != previous &&
+		    alive(k) && sh->slot[k].last_used > sh->slot[i].last_used)
+			rank++;
+	return rank;
+}
+
+static void update_adjs(void)
+{
+	int i, adj;
+
+	for (i = 0; i < sh->conf.nr_prof; i++) {
+		if (prof(i)->class != CLASS_APP || !alive(i))
+			continue;
+		adj = ADJ_CACHED + CACHED_STEP * lru_rank(i);
+		if (i == foreground)
+			adj = ADJ_FOREGROUND;
+		else if (i == home)
+			adj = ADJ_HOME;
+		else if (i == previous)
+			adj = ADJ_PREVIOUS;
+		assign_adj(i, adj < ADJ_CACHED_MAX ? adj : ADJ_CACHED_MAX);
+	}
+}
+
+static void died_alone(int i, int pid)
+{
+	struct slot *s = &sh->slot[i];
+
+	record("{\"r\":\"kill\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"pid\":%d,\"adj\":%d,"
+	       "\"class\":\"%s\",\"by\":\"oom\",\"free_kb\":%llu,\"file_kb\":%llu,"
+	       "\"parked_kb\":%llu}", (unsigned long long)now_ns(), sh->launch,
+	       prof(i)->name, pid, s->adj,
+	       prof(i)->class == CLASS_APP ? "cached" : "service",
+	       (unsigned long long)read_vmstat("nr_free_pages") * 4,
+	       (unsigned long long)read_vmstat("nr_file_pages") * 4,
+	       (unsigned long long)read_vmstat("nr_cohort_free") * 4);
+	if (i == foreground || prof(i)->class == CLASS_PERSISTENT)
+		fatal("out of memory: the kernel killed %s (adj %d) in launch %u",
+		      prof(i)->name, s->adj, sh->launch);
+}
+
+/* Notice deaths: buffers go, an OOM kill is recorded, the foreground is fatal. */
+static void look_for_dead(void)
+{
+	int i, pid;
+
+	for (i = 0; i < sh->conf.nr_prof; i++) {
+		pid = __atomic_load_n(&sh->slot[i].pid, __ATOMIC_ACQUIRE);
+		if (pid == known_pid[i])
+			continue;
+		if (known_pid[i] && sh->slot[i].lmkd_killed != (uint32_t)known_pid[i])
+			died_alone(i, known_pid[i]);
+		else if (known_pid[i] && i == foreground)
+			fatal("lmkd killed the foreground app %s", prof(i)->name);
+		if (known_pid[i])
+			buffer_free_async(i);
+		known_pid[i] = pid;
+	}
+}
+
+static void command(int i, enum op op)
+{
+	struct slot *s = &sh->slot[i];
+
+	s->op = op;
+	s->launch = sh->launch;
+	__atomic_add_fetch(&s->seq, 1, __ATOMIC_SEQ_CST);
+	futex_wake(&s->seq);
+}
+
+static void start(int i, int adj)
+{
+	struct slot *s = &sh->slot[i];
+
+	s->adj = adj;
+	s->done = s->seq;
+	s->majflt = 0;
+	command(i, OP_START);
+	zygote_fork(i);
+}
+
+/* Wait until the app has done its command; false if it died instead. */
+static bool wait_idle(int i)
+{
+	uint64_t limit = now_ns() + sh->conf.set.launch_timeout_ms * NSEC_PER_MSEC;
+	uint32_t seen;
+
+	for (;;) {
+		seen = __atomic_load_n(&sh->am_event, __ATOMIC_ACQUIRE);
+		look_for_dead();
+		if (slot_idle(&sh->slot[i]))
+			return true;
+		if (!known_pid[i] && sh->slot[i].lmkd_killed)
+			return false;
+		if (now_ns() > limit)
+			fatal("no progress: %s not ready after %llu ms in launch %u",
+			      prof(i)->name,
+			      (unsigned long long)sh->conf.set.launch_timeout_ms, sh->launch);
+		futex_wait(&sh->am_event, seen, NSEC_PER_MSEC * 1000);
+	}
+}
+
+/* ---- boot ---- */
+static void boot_processes(void)
+{
+	int i, first = 0;
+
+	for (i = 0; i < sh->conf.nr_prof; i++) {
+		if (prof(i)->class == CLASS_APP && !prof(i)->home)
+			continue;
+		start(i, prof(i)->home ? ADJ_HOME : prof(i)->adj);
+		if (prof(i)->home)
+			home = i;
+		while (i - first >= BOOT_PARALLEL)
+			wait_idle(first++);
+	}
+	for (i = 0; i < sh->conf.nr_prof; i++)
+		if (alive(i))
+			wait_idle(i);
+	if (home == NO_APP)
+		fatal("phone.conf: no app with home=1");
+}
+
+/* Services come back at once, normal processes when a broadcast wakes one. */
+static void restart_dead(uint32_t launch)
+{
+	bool normal = launch % sh->conf.set.normal_restart == 0;
+	int i;
+
+	for (i = 0; i < sh->conf.nr_prof; i++) {
+		if (prof(i)->class == CLASS_APP || alive(i))
+			continue;
+		if (prof(i)->class == CLASS_NORMAL && !normal)
+			continue;
+		if (prof(i)->class == CLASS_NORMAL)
+			normal = false;
+		start(i, prof(i)->adj);
+	}
+}
+
+/* ---- one launch ---- */
+static void wake_some(struct rng *r, bool cached, uint64_t n)
+{
+	uint64_t tries = n * 4;
+	int i;
+
+	while (n && tries--) {
+		i = rng_below(r, sh->conf.nr_prof);
+		if (i == foreground || i == home || !known_pid[i] ||
+		    (prof(i)->class == CLASS_APP) != cached || !slot_idle(&sh->slot[i]))
+			continue;
+		command(i, OP_WORK);
+		n--;
+	}
+}
+
+/* The app is on the screen: true if it had to be started. */
+static bool bring_up(int app)
+{
+	bool cold;
+
+	if (alive(app))
+		wait_idle(app);
+	foreground = app;
+	cold = !alive(app);
+	if (cold) {
+		known_pid[app] = 0;
+		start(app, ADJ_FOREGROUND);
+	} else {
+		assign_adj(app, ADJ_FOREGROUND);
+		command(app, OP_RESUME);
+	}
+	return cold;
+}
+
+static void launch_app(int app, struct rng *r)
+{
+	struct slot *s = &sh->slot[app];
+	uint64_t t = now_ns(), majflt = s->majflt;
+	bool cold;
+
+	cold = bring_up(app);
+	if (cold)
+		majflt = 0;
+	s->last_used = sh->launch;
+	buffer_free_async(home);
+	update_adjs();
+	wake_some(r, false, sh->conf.set.services_woken);
+	wake_some(r, true, sh->conf.set.cached_woken);
+	if (!wait_idle(app))
+		fatal("%s was killed while starting in launch %u", prof(app)->name, sh->launch);
+	t = now_ns() - t;
+	record("{\"r\":\"launch\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"kind\":\"%s\","
+	       "\"ns\":%llu,\"majflt\":%llu}", (unsigned long long)now_ns(), sh->launch,
+	       prof(app)->name, cold ? "cold" : "resume", (unsigned long long)t,
+	       (unsigned long long)(s->majflt - majflt));
+}
+
+static void set_busy(bool busy)
+{
+	__atomic_store_n(&sh->busy, busy, __ATOMIC_RELEASE);
+	lmkd_wake();
+}
+
+/* The app's time on the screen: it works first, then the phone is quiet. */
+static void use_app(int app, uint64_t end)
+{
+	command(app, OP_USE);
+	if (!wait_idle(app))
+		fatal("%s was killed while in use in launch %u", prof(app)->name, sh->launch);
+	set_busy(false);
+	sleep_until(end > now_ns() ? end : now_ns());
+	look_for_dead();
+}
+
+static void go_home(int app)
+{
+	set_busy(true);
+	foreground = home;
+	previous = app;
+	sh->slot[home].last_used = sh->launch;
+	if (!alive(home)) {
+		known_pid[home] = 0;
+		start(home, ADJ_FOREGROUND);
+	} else {
+		command(home, OP_RESUME);
+	}
+	buffer_free_async(app);
+	update_adjs();
+	command(app, OP_BACKGROUND);
+	if (!wait_idle(home))
+		fatal("the launcher was killed in launch %u", sh->launch);
+	wait_idle(app);
+	set_busy(false);
+	wait_scaled_ms(sh->conf.set.home_ms);
+}
+
+static void sample(uint32_t launch)
+{
+	uint64_t every = sh->conf.set.maps ? sh->conf.launches / sh->conf.set.maps : 0;
+	int i, nr_alive = 0, cached = 0;
+
+	for (i = 0; i < sh->conf.nr_prof; i++) {
+		nr_alive += alive(i);
+		cached += alive(i) && prof(i)->class == CLASS_APP && i != home && i != foreground;
+	}
+	sampler_sample(launch, nr_alive, cached);
+	if (sh->conf.set.maps && (launch == 1 || every == 0 || launch % every == 0))
+		map_record(launch);
+}
+
+static void one_launch(uint32_t n)
+{
+	const struct settings *set = &sh->conf.set;
+	int app = sh->conf.launch[n - 1];
+	uint64_t end = now_ns() + set->foreground_ms * NSEC_PER_MSEC / set->time_scale;
+	struct rng r;
+
+	rng_seed(&r, sh->conf.seed, ((uint64_t)n << 16) | 0xffff);
+	__atomic_store_n(&sh->launch, n, __ATOMIC_RELEASE);
+	futex_wake(&sh->launch);
+	set_busy(true);
+	restart_dead(n);
+	launch_app(app, &r);
+	use_app(app, end);
+	sample(n);
+	go_home(app);
+	records_flush();
+}
+
+static void __attribute__((noreturn)) finish(void)
+{
+	bench_fault("end");
+	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",
+	       (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
+	records_flush();
+	power_off();
+}
+
+void am_main(void)
+{
+	uint32_t n;
+
+	set_name("system_server");
+	boot_processes();
+	wait_scaled_ms(sh->conf.set.home_ms);
+	bench_fault("boot");
+	note("boot done, %llu kB free",
+	     (unsigned long long)read_vmstat("nr_free_pages") * 4);
+	sample(0);
+	records_flush();
+	for (n = 1; n <= sh->conf.launches; n++)
+		one_launch(n);
+	finish();
+}

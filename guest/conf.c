@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /phone.conf, written by the lab: one statement a line.
+ *
+ *   phone NAME | seed N | launches N | time virtual|real
+ *   write PATH VALUE          a policy's knob, applied before the phone starts
+ *   set KEY N                 a setting; every key of the table must appear
+ *   minfree ADJ KB            lmkd level, ascending adj
+ *   proc NAME CLASS ADJ KEY=N...    a process started at boot
+ *   app NAME KEY=N...         an application (home=1: the launcher)
+ *   launch NAME               the sequence, in order
+ *
+ * Strict: anything unknown or missing ends the run, so that the lab and the
+ * guest cannot drift apart unnoticed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "phone.h"
+
+struct key {
+	const char *name;
+	size_t offset;
+};
+
+#define SET(field) { #field, offsetof(struct settings, field) }
+static const struct key set_keys[] = {
+	SET(zygote_heap_kb), SET(zygote_cow_kb), SET(foreground_ms),
+	SET(home_ms), SET(burst_pages), SET(think_us), SET(extent_pages),
+	SET(run_pages), SET(services_woken), SET(service_churn_kb),
+	SET(service_file_kb), SET(service_db_writes), SET(cached_woken),
+	SET(cached_churn_kb), SET(system_file_kb), SET(churn_forks),
+	SET(churn_threads), SET(churn_pipes), SET(churn_files),
+	SET(churn_pool), SET(gpu_piece_kb), SET(lmkd_psi), SET(lmkd_poll_ms),
+	SET(lmkd_idle_ms), SET(lmkd_psi_partial_ms), SET(lmkd_psi_complete_ms),
+	SET(lmkd_thrashing_pct), SET(normal_restart), SET(launch_timeout_ms), SET(fault_bench_mb),
+	SET(map_cell_pages), SET(maps), SET(time_scale),
+};
+
+#define PROF(field) { #field, offsetof(struct profile, field) }
+static const struct key prof_keys[] = {
+	PROF(heap_kb), PROF(heap_max_kb), PROF(grow_kb), PROF(churn_pct),
+	PROF(trim_pct), PROF(code_kb), PROF(res_kb), PROF(cold_file_kb),
+	PROF(warm_file_kb), PROF(buf_min_kb), PROF(buf_max_kb),
+	PROF(piece_min_kb), PROF(piece_max_kb), PROF(piece_align_kb),
+	PROF(gpu_kb), PROF(db_writes), PROF(threads),
+};
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static uint64_t number(const char *text, const char *what)
+{
+	char *end;
+	uint64_t v = strtoull(text, &end, 10);
+
+	if (end == text || *end)
+		fatal("phone.conf: %s: not a number: %s", what, text);
+	return v;
+}
+
+static void put(const struct key *keys, size_t n, void *obj, const char *name,
+		const char *value, uint64_t *seen)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(keys[i].name, name))
+			break;
+	if (i == n)
+		fatal("phone.conf: unknown key %s", name);
+	*(uint64_t *)((char *)obj + keys[i].offset) = number(value, name);
+	if (seen)
+		*seen |= 1ULL << i;
+}
+
+static enum class class_of(const char *name)
+{
+	static const char *const names[] = { "persistent", "service", "normal" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i], name))
+			return i;
+	fatal("phone.conf: unknown class %s", name);
+}
+
+static struct profile *new_profile(struct conf *conf, const char *name)
+{
+	struct profile *p = &conf->prof[conf->nr_prof];
+
+	if (!name || conf->nr_prof == MAX_SLOTS)
+		fatal("phone.conf: bad or too many processes");
+	conf->nr_prof++;
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	return p;
+}
+
+/* The KEY=N words that are left on the line. */
+static void profile_words(struct profile *p, char **save)
+{
+	char *word, *eq;
+
+	while ((word = strtok_r(NULL, " ", save))) {
+		eq = strchr(word, '=');
+		if (!eq)
+			fatal("phone.conf: expected KEY=N: %s", word);
+		*eq = '\0';
+		if (!strcmp(word, "home"))
+			p->home = number(eq + 1, word);
+		else
+			put(prof_keys, ARRAY_SIZE(prof_keys), p, word, eq + 1, NULL);
+	}
+}
+
+static void do_proc(struct conf *conf, char **save)
+{
+	struct profile *p = new_profile(conf, strtok_r(NULL, " ", save));
+	const char *class = strtok_r(NULL, " ", save);
+	const char *adj = strtok_r(NULL, " ", save);
+
+	if (!class || !adj)
+		fatal("phone.conf: proc %s: class and adj wanted", p->name);
+	p->class = class_of(class);
+	p->adj = atoi(adj);
+	profile_words(p, save);
+}
+
+static void do_app(struct conf *conf, char **save)
+{
+	struct profile *p = new_profile(conf, strtok_r(NULL, " ", save));
+
+	p->class = CLASS_APP;
+	profile_words(p, save);
+}
+
+static void do_launch(struct conf *conf, const char *name, uint64_t *n)
+{
+	int i;
+
+	for (i = 0; name && i < conf->nr_prof; i++)
+		if (conf->prof[i].class == CLASS_APP && !strcmp(conf->prof[i].name, name))
+			break;
+	if (!name || i == conf->nr_prof || *n == MAX_LAUNCHES)
+		fatal("phone.conf: bad launch: %s", name ? name : "");
+	conf->launch[(*n)++] = i;
+}
+
+/* The path is one word, the value is the rest of the line. */
+static void do_write(struct conf *conf, char **save)
+{
+	struct write_line *w = &conf->write[conf->nr_write];
+	const char *path = strtok_r(NULL, " ", save);
+
+	if (!path || !*save || conf->nr_write == MAX_WRITES)
+		fatal("phone.conf: bad or too many writes");
+	snprintf(w->path, sizeof(w->path), "%s", path);
+	snprintf(w->value, sizeof(w->value), "%s", *save);
+	conf->nr_write++;
+}
+
+static void do_minfree(struct conf *conf, char **save, int *n)
+{
+	const char *adj = strtok_r(NULL, " ", save);
+	const char *kb = strtok_r(NULL, " ", save);
+
+	if (!adj || !kb || *n == MAX_MINFREE)
+		fatal("phone.conf: bad minfree");
+	conf->set.minfree_adj[*n] = number(adj, "minfree");
+	conf->set.minfree_kb[(*n)++] = number(kb, "minfree");
+}
+
+struct parse {
+	uint64_t seen;		/* bit i: set_keys[i] was given */
+	uint64_t launches;
+	int minfree;
+};
+
+static void do_line(struct conf *conf, struct parse *ps, char *line)
+{
+	char *save, *verb = strtok_r(line, " ", &save), *a;
+
+	if (!verb || *verb == '#')
+		return;
+	if (!strcmp(verb, "write"))
+		return do_write(conf, &save);
+	if (!strcmp(verb, "proc"))
+		return do_proc(conf, &save);
+	if (!strcmp(verb, "app"))
+		return do_app(conf, &save);
+	if (!strcmp(verb, "minfree"))
+		return do_minfree(conf, &save, &ps->minfree);
+	a = strtok_r(NULL, " ", &save);
+	if (!a)
+		fatal("phone.conf: %s: value missing", verb);
+	if (!strcmp(verb, "launch"))
+		do_launch(conf, a, &ps->launches);
+	else if (!strcmp(verb, "phone"))
+		snprintf(conf->name, sizeof(conf->name), "%s", a);
+	else if (!strcmp(verb, "seed"))
+		conf->seed = number(a, verb);
+	else if (!strcmp(verb, "launches"))
+		conf->launches = number(a, verb);
+	else if (!strcmp(verb, "time"))
+		conf->real_time = !strcmp(a, "real");
+	else if (!strcmp(verb, "set"))
+		put(set_keys, ARRAY_SIZE(set_keys), &conf->set, a, save, &ps->seen);
+	else
+		fatal("phone.conf: unknown word %s", verb);
+}
+
+static void check(const struct conf *conf, const struct parse *ps)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(set_keys); i++)
+		if (!(ps->seen & 1ULL << i))
+			fatal("phone.conf: missing: set %s", set_keys[i].name);
+	if (ps->launches != conf->launches)
+		fatal("phone.conf: %llu launches promised, %llu listed",
+		      (unsigned long long)conf->launches,
+		      (unsigned long long)ps->launches);
+	if (ps->minfree != MAX_MINFREE)
+		fatal("phone.conf: %d minfree levels wanted", MAX_MINFREE);
+	if (!conf->set.time_scale || !conf->set.burst_pages || !conf->set.run_pages)
+		fatal("phone.conf: time_scale, burst_pages, run_pages must not be 0");
+}
+
+void conf_load(struct conf *conf, const char *path)
+{
+	char line[1024];
+	struct parse ps = { 0 };
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		fatal("%s: %s", path, strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		do_line(conf, &ps, line);
+	}
+	fclose(f);
+	check(conf, &ps);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files of a process: code and resources read from ext4 with a skewed working
+ * set, and SQLite-like databases (4 KiB writes, each synced).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define DB_PAGES 256		/* size of a database file in the image */
+#define JOURNAL_EVERY 8		/* writes between two rollback journals */
+
+struct mapped system_image;
+
+void file_open(struct mapped *m, const char *path)
+{
+	struct stat st;
+
+	m->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (m->fd < 0 || fstat(m->fd, &st))
+		fatal("%s: %s", path, strerror(errno));
+	m->pages = st.st_size / PAGE;
+	m->base = mmap(NULL, m->pages * PAGE, PROT_READ, MAP_PRIVATE, m->fd, 0);
+	if (m->base == MAP_FAILED)
+		fatal("mmap %s: %s", path, strerror(errno));
+}
+
+/* Read through the mapping: runs of pages, most of them in the hot part. */
+void file_touch(struct mapped *m, struct rng *r, uint64_t pages)
+{
+	uint64_t at, i, run;
+
+	while (pages && m->pages) {
+		at = rng_skewed(r, m->pages);
+		run = rng_range(r, 1, sh->conf.set.run_pages * 2 - 1);
+		for (i = 0; i < run && at + i < m->pages; i++)
+			(void)m->base[(at + i) * PAGE];
+		pages -= run < pages ? run : pages;
+		think(r);
+	}
+}
+
+/* Read with read(2), as resources and images are: long sequential runs. */
+void file_read(struct mapped *m, struct rng *r, uint64_t pages)
+{
+	static char buf[16 * PAGE];
+	uint64_t at, run, n;
+
+	while (pages && m->pages) {
+		at = rng_skewed(r, m->pages);
+		run = rng_range(r, 4, sh->conf.set.run_pages * 4);
+		if (run > pages)
+			run = pages;
+		pages -= run;
+		for (; run; run -= n, at += n) {
+			n = run < 16 ? run : 16;
+			if (pread(m->fd, buf, n * PAGE, at * PAGE) <= 0)
+				break;
+		}
+		think(r);
+	}
+}
+
+static void journal(const char *name, const char *page)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "/data/db/%s.db-journal", name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fatal("%s: %s", path, strerror(errno));
+	if (write(fd, page, PAGE) != (ssize_t)PAGE || fsync(fd))
+		fatal("%s: %s", path, strerror(errno));
+	close(fd);
+	unlink(path);
+}
+
+void db_write(const char *name, struct rng *r, uint64_t writes)
+{
+	static char page[PAGE];
+	char path[96];
+	uint64_t i;
+	int fd;
+
+	snprintf(path, sizeof(path), "/data/db/%s.db", name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fatal("%s: %s", path, strerror(errno));
+	for (i = 0; i < writes; i++) {
+		memset(page, (int)rng_range(r, 1, 255), sizeof(page));
+		if (i % JOURNAL_EVERY == 0)
+			journal(name, page);
+		if (pwrite(fd, page, PAGE, rng_below(r, DB_PAGES) * PAGE) != (ssize_t)PAGE ||
+		    fdatasync(fd))
+			fatal("%s: %s", path, strerror(errno));
+		think(r);
+	}
+	close(fd);
+}

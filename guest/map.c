@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A map of physical memory: the dominant kind of page in every cell, from
+ * /proc/kpageflags. Letters are documented in docs/reference/records.md.
+ */
+#include <fcntl.h>
+#include <linux/kernel-page-flags.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define BATCH 512
+#define MAX_CELLS 65536
+#define BIT(n) (1ULL << (n))
+#define KPF_COHORT_PARKED 45	/* set by Cohort only */
+
+enum kind { FREE, ANON, FILE_PAGE, SLAB, TABLE, KERNEL, PARKED, HOLE, NR_KINDS };
+static const char letters[] = ".AFSTKP-";
+
+static enum kind kind_of(uint64_t f)
+{
+	if (f & BIT(KPF_NOPAGE))
+		return HOLE;
+	if (f & BIT(KPF_COHORT_PARKED))
+		return PARKED;
+	if (f & BIT(KPF_BUDDY))
+		return FREE;
+	if (f & BIT(KPF_SLAB))
+		return SLAB;
+	if (f & BIT(KPF_PGTABLE))
+		return TABLE;
+	if (f & (BIT(KPF_ANON) | BIT(KPF_SWAPBACKED)))
+		return ANON;
+	if (f & (BIT(KPF_LRU) | BIT(KPF_MMAP)))
+		return FILE_PAGE;
+	return KERNEL;
+}
+
+/* The letter of a kind that fills half of the cell, else m for mixed. */
+static char cell_letter(const uint32_t *count, uint32_t pages)
+{
+	int k, best = 0;
+
+	for (k = 1; k < NR_KINDS; k++)
+		if (count[k] > count[best])
+			best = k;
+	return count[best] * 2 >= pages ? letters[best] : 'm';
+}
+
+static char cells[MAX_CELLS + 1];
+
+static size_t scan(int fd, uint64_t cell_pages)
+{
+	static uint64_t flags[BATCH];
+	uint32_t count[NR_KINDS] = { 0 };
+	uint64_t pages = 0, got, i;
+	size_t n = 0;
+	ssize_t bytes;
+
+	while (n < MAX_CELLS && (bytes = read(fd, flags, sizeof(flags))) > 0) {
+		got = bytes / 8;
+		for (i = 0; i < got && n < MAX_CELLS; i++) {
+			count[kind_of(flags[i])]++;
+			if (++pages % cell_pages)
+				continue;
+			cells[n++] = cell_letter(count, cell_pages);
+			memset(count, 0, sizeof(count));
+		}
+	}
+	while (n && cells[n - 1] == '-')
+		n--;
+	cells[n] = '\0';
+	return n;
+}
+
+/* One record; nothing on kernels without CONFIG_PROC_PAGE_MONITOR. */
+void map_record(uint32_t launch)
+{
+	uint64_t cell_pages = sh->conf.set.map_cell_pages;
+	int fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (cell_pages && scan(fd, cell_pages))
+		record("{\"r\":\"map\",\"t\":%llu,\"n\":%u,\"cell_pages\":%llu,"
+		       "\"base_pfn\":0,\"cells\":\"%s\"}",
+		       (unsigned long long)now_ns(), launch,
+		       (unsigned long long)cell_pages, cells);
+	close(fd);
+}

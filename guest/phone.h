@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The phone: what its processes share.
+ *
+ * init maps one struct shared before it forks anything; every process finds
+ * its configuration, its mailbox and the record ring there. All times are
+ * CLOCK_MONOTONIC nanoseconds. Nothing reads the host: no wall clock, no
+ * random device, no addresses as data, so that one seed gives one run.
+ */
+#ifndef PHONE_H
+#define PHONE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGE 4096UL
+#define KB 1024UL
+#define MB (1024UL * 1024UL)
+#define NSEC_PER_MSEC 1000000ULL
+#define NSEC_PER_USEC 1000ULL
+
+#define MAX_SLOTS 128
+#define MAX_WRITES 128
+#define MAX_LAUNCHES 20000
+#define MAX_MINFREE 6
+#define RING_SIZE (2 * MB)
+#define NO_APP (-1)
+
+/* oom_score_adj as Android's ProcessList.java writes it */
+#define ADJ_NATIVE (-1000)
+#define ADJ_FOREGROUND 0
+#define ADJ_HOME 600
+#define ADJ_PREVIOUS 700
+#define ADJ_CACHED 900
+#define ADJ_CACHED_MAX 999
+
+/* ---- rng.c ---- */
+struct rng {
+	uint64_t s;
+};
+
+void rng_seed(struct rng *r, uint64_t seed, uint64_t stream);
+uint64_t rng_next(struct rng *r);
+uint64_t rng_below(struct rng *r, uint64_t n);
+uint64_t rng_range(struct rng *r, uint64_t lo, uint64_t hi);
+uint64_t rng_skewed(struct rng *r, uint64_t n);
+
+/* ---- conf.c ---- */
+struct settings {
+	uint64_t zygote_heap_kb;	/* preloaded heap, shared copy-on-write */
+	uint64_t zygote_cow_kb;		/* part of it every child writes */
+	uint64_t foreground_ms;		/* use of an app after its launch */
+	uint64_t home_ms;		/* time on the home screen */
+	uint64_t burst_pages;		/* faults between two short waits */
+	uint64_t think_us;		/* mean of that wait */
+	uint64_t extent_pages;		/* longest extent freed at once */
+	uint64_t run_pages;		/* file pages touched in a row */
+	uint64_t services_woken;	/* services that work during a launch */
+	uint64_t service_churn_kb;	/* heap each of them turns over */
+	uint64_t service_file_kb;	/* file pages each of them touches */
+	uint64_t service_db_writes;	/* synced 4 KiB writes of each */
+	uint64_t cached_woken;		/* cached apps that wake to sync */
+	uint64_t cached_churn_kb;
+	uint64_t system_file_kb;	/* size of the shared system image */
+	uint64_t churn_forks;		/* short-lived processes a launch */
+	uint64_t churn_threads;		/* short-lived threads a launch */
+	uint64_t churn_pipes;		/* pipes refilled a launch */
+	uint64_t churn_files;		/* files made and removed a launch */
+	uint64_t churn_pool;		/* kernel objects kept alive */
+	uint64_t gpu_piece_kb;		/* one page-sized GPU allocation group */
+	uint64_t lmkd_psi;		/* 0 minfree levels, 1 PSI */
+	uint64_t lmkd_poll_ms;		/* period while something is launching */
+	uint64_t lmkd_idle_ms;		/* period otherwise */
+	uint64_t lmkd_psi_partial_ms;	/* "some" stall in one second */
+	uint64_t lmkd_psi_complete_ms;	/* "full" stall in one second */
+	uint64_t lmkd_thrashing_pct;	/* refaults, % of the file cache */
+	uint64_t minfree_kb[MAX_MINFREE];
+	uint64_t minfree_adj[MAX_MINFREE];
+	uint64_t normal_restart;	/* launches between two restarts of normal ones */
+	uint64_t launch_timeout_ms;
+	uint64_t fault_bench_mb;
+	uint64_t map_cell_pages;	/* 0: no physical maps */
+	uint64_t maps;			/* physical maps a run */
+	uint64_t time_scale;		/* waits are divided by this */
+};
+
+enum class { CLASS_PERSISTENT, CLASS_SERVICE, CLASS_NORMAL, CLASS_APP };
+
+struct profile {
+	char name[32];
+	enum class class;
+	int adj;
+	bool home;
+	uint64_t heap_kb;		/* faulted in at the start */
+	uint64_t heap_max_kb;		/* growth stops here */
+	uint64_t grow_kb;		/* growth in each use */
+	uint64_t churn_pct;		/* heap freed and refaulted in a use */
+	uint64_t trim_pct;		/* heap freed on leaving the foreground */
+	uint64_t code_kb, res_kb;	/* sizes of its files */
+	uint64_t cold_file_kb;		/* file pages touched by a cold start */
+	uint64_t warm_file_kb;		/* and by a resume */
+	uint64_t buf_min_kb, buf_max_kb;	/* buffers built for one launch */
+	uint64_t piece_min_kb, piece_max_kb, piece_align_kb;
+	uint64_t gpu_kb;		/* page-sized GPU memory */
+	uint64_t db_writes;		/* synced 4 KiB writes a launch */
+	uint64_t threads;
+};
+
+struct write_line {
+	char path[160];
+	char value[96];
+};
+
+struct conf {
+	char name[64];
+	uint64_t seed;
+	uint64_t launches;
+	bool real_time;
+	struct settings set;
+	struct profile prof[MAX_SLOTS];
+	int nr_prof;
+	struct write_line write[MAX_WRITES];
+	int nr_write;
+	uint8_t launch[MAX_LAUNCHES];	/* index into prof[] */
+};
+
+void conf_load(struct conf *conf, const char *path);
+
+/* ---- the shared block ---- */
+enum op { OP_NONE, OP_START, OP_RESUME, OP_USE, OP_BACKGROUND, OP_WORK };
+
+/*
+ * A slot is one process of the phone. Its mailbox holds one command: the
+ * activity manager writes op, arg and then seq; the process answers by
+ * setting done = seq. So seq == done means idle.
+ */
+struct slot {
+	uint32_t seq;
+	uint32_t done;
+	uint32_t op;
+	uint32_t launch;		/* number of the launch it works for */
+	int32_t pid;			/* 0: not running; written by zygote */
+	int32_t adj;
+	uint32_t lmkd_killed;		/* pid lmkd killed, 0 if none */
+	uint32_t kill_adj;
+	uint64_t majflt;
+	uint64_t last_used;		/* launch number, for LRU order */
+	uint32_t buf_done;		/* answers of the buffer allocator */
+	int32_t buf_error;
+};
+
+struct shared {
+	struct conf conf;
+	struct slot slot[MAX_SLOTS];
+	uint32_t am_event;		/* bumped whenever am should look */
+	uint32_t busy;			/* a launch is being served */
+	uint32_t launch;		/* current launch number */
+	uint32_t fatal;
+	int32_t zygote_pipe[2];
+	int32_t gralloc_pipe[2];
+	int32_t lmkd_pipe[2];
+	/* record ring, records.c */
+	uint32_t ring_lock;
+	uint32_t ring_used;
+	char ring[RING_SIZE];
+};
+
+extern struct shared *sh;
+
+/* ---- util.c ---- */
+uint64_t now_ns(void);
+void sleep_ns(uint64_t ns);
+void wait_scaled_ms(uint64_t ms);
+void sleep_until(uint64_t ns);
+void futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout_ns);
+void futex_wake(uint32_t *word);
+void bump(uint32_t *word);
+void fatal(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+ssize_t slurp(const char *path, char *buf, size_t size);
+int spit(const char *path, const char *value);
+void set_adj(int pid, int adj);
+void set_name(const char *name);
+uint64_t vmstat_value(const char *text, const char *name);
+uint64_t read_vmstat(const char *name);
+
+/* ---- records.c ---- */
+void records_open(void);
+void record(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void records_flush(void);
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- heap.c ---- */
+struct heap {
+	char *base;
+	uint64_t max;			/* pages mapped */
+	uint64_t used;			/* pages below are or were touched */
+};
+
+void heap_init(struct heap *h, uint64_t max_kb);
+void heap_grow(struct heap *h, struct rng *r, uint64_t pages);
+void heap_trim(struct heap *h, struct rng *r, uint64_t pages);
+void heap_churn(struct heap *h, struct rng *r, uint64_t pages);
+void heap_touch(struct heap *h, struct rng *r);
+void think(struct rng *r);
+
+/* ---- files.c ---- */
+struct mapped {
+	const volatile char *base;
+	uint64_t pages;
+	int fd;
+};
+
+void file_open(struct mapped *m, const char *path);
+void file_touch(struct mapped *m, struct rng *r, uint64_t pages);
+void file_read(struct mapped *m, struct rng *r, uint64_t pages);
+void db_write(const char *name, struct rng *r, uint64_t writes);
+extern struct mapped system_image;
+
+/* ---- process.c: the loop of every process forked by zygote ---- */
+void process_run(int slot) __attribute__((noreturn));
+bool slot_idle(const struct slot *s);
+
+/* ---- app.c, service.c ---- */
+struct app {
+	int slot;
+	const struct profile *prof;
+	struct heap heap;
+	struct mapped code, res;
+};
+
+void app_start(struct app *a, struct rng *r);
+void app_resume(struct app *a, struct rng *r);
+void app_use(struct app *a, struct rng *r);
+void app_background(struct app *a, struct rng *r);
+void app_work(struct app *a, struct rng *r);
+void service_start(struct app *a, struct rng *r);
+void service_work(struct app *a, struct rng *r);
+
+/* ---- allocator.c ---- */
+enum buf_op { BUF_ALLOC, BUF_GPU, BUF_FREE };
+
+struct buf_req {
+	uint32_t op;
+	int32_t slot;
+	uint64_t bytes;
+};
+
+void allocator_main(void) __attribute__((noreturn));
+int buffer_alloc(int slot, uint64_t bytes);
+int buffer_gpu(int slot, uint64_t bytes);
+void buffer_free_async(int slot);
+void buffers_build(const struct app *a, struct rng *r);
+
+/* ---- the other processes ---- */
+void zygote_main(void) __attribute__((noreturn));
+void zygote_fork(int slot);
+void am_main(void) __attribute__((noreturn));
+void power_off(void) __attribute__((noreturn));
+void lmkd_main(void) __attribute__((noreturn));
+void lmkd_wake(void);
+void churn_main(void) __attribute__((noreturn));
+
+/* ---- sampler.c, map.c, bench.c ---- */
+void sampler_hello(void);
+void sampler_sample(uint32_t launch, int alive, int cached);
+void map_record(uint32_t launch);
+void bench_fault(const char *when);
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The loop of every process that zygote forks: wait for a command, do it. */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+bool slot_idle(const struct slot *s)
+{
+	return __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) ==
+	       __atomic_load_n(&s->done, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * One stream for a process and a launch: what an app does in launch n is the
+ * same whether or not it had been killed before, which pairs the policies.
+ */
+static void seed_for(struct rng *r, const struct app *a, uint32_t launch, uint32_t op)
+{
+	rng_seed(r, sh->conf.seed, ((uint64_t)launch << 16) | (a->slot << 4) | op);
+}
+
+static void obey(struct app *a, uint32_t op, uint32_t launch)
+{
+	bool is_app = a->prof->class == CLASS_APP;
+	struct rng r;
+
+	seed_for(&r, a, launch, op);
+	switch (op) {
+	case OP_START:
+		is_app ? app_start(a, &r) : service_start(a, &r);
+		break;
+	case OP_RESUME:
+		app_resume(a, &r);
+		break;
+	case OP_USE:
+		app_use(a, &r);
+		break;
+	case OP_BACKGROUND:
+		app_background(a, &r);
+		break;
+	case OP_WORK:
+		is_app ? app_work(a, &r) : service_work(a, &r);
+		break;
+	}
+}
+
+static void account(struct slot *s)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	s->majflt = ru.ru_majflt;
+}
+
+void process_run(int slot)
+{
+	struct slot *s = &sh->slot[slot];
+	struct app a = { .slot = slot, .prof = &sh->conf.prof[slot] };
+	uint32_t seq;
+
+	set_adj(getpid(), s->adj);
+	set_name(a.prof->name);
+	for (;;) {
+		seq = __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE);
+		if (seq == s->done) {
+			futex_wait(&s->seq, seq, 0);
+			continue;
+		}
+		obey(&a, s->op, s->launch);
+		account(s);
+		__atomic_store_n(&s->done, seq, __ATOMIC_RELEASE);
+		bump(&sh->am_event);
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The state of memory after each launch, as the kernel's own files tell it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+static char text[16384];
+static char out[16384];
+
+static void load(const char *path)
+{
+	if (slurp(path, text, sizeof(text)) < 0)
+		fatal("cannot read %s", path);
+}
+
+/* Field number want (0 name, 1 value) of every vmstat line, comma separated. */
+static void vm_fields(int want, char *p, size_t size)
+{
+	char *line, *save, *space;
+	size_t n = 0;
+
+	load("/proc/vmstat");
+	p[0] = '\0';
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		space = strchr(line, ' ');
+		if (!space)
+			continue;
+		*space = '\0';
+		n += snprintf(p + n, size - n, want ? "%s%s" : "%s\"%s\"",
+			      n ? "," : "", want ? space + 1 : line);
+		if (n >= size)
+			fatal("vmstat does not fit in a record");
+	}
+}
+
+/* "Node 0, zone Normal 1 2 ..." becomes ["Normal",1,2,...] */
+static size_t buddy(char *p, size_t size)
+{
+	char *line, *save, *word, *save2;
+	size_t n = 0;
+
+	load("/proc/buddyinfo");
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *zone = strstr(line, "zone");
+
+		if (!zone)
+			continue;
+		word = strtok_r(zone + 4, " ", &save2);
+		n += snprintf(p + n, size - n, "%s[\"%s\"", n ? "," : "", word);
+		while ((word = strtok_r(NULL, " ", &save2)))
+			n += snprintf(p + n, size - n, ",%s", word);
+		n += snprintf(p + n, size - n, "]");
+	}
+	return n;
+}
+
+static void cpu(char *p, size_t size)
+{
+	char *word, *save;
+	size_t n = 0;
+
+	load("/proc/stat");
+	text[strcspn(text, "\n")] = '\0';
+	strtok_r(text, " ", &save);
+	p[0] = '\0';
+	while ((word = strtok_r(NULL, " ", &save)) && n < size)
+		n += snprintf(p + n, size - n, "%s%s", n ? "," : "", word);
+}
+
+void sampler_hello(void)
+{
+	struct utsname un;
+	static char cmdline[2048];
+
+	uname(&un);
+	if (slurp("/proc/cmdline", cmdline, sizeof(cmdline)) < 0)
+		fatal("cannot read /proc/cmdline");
+	cmdline[strcspn(cmdline, "\n\"\\")] = '\0';
+	vm_fields(0, out, sizeof(out));
+	record("{\"r\":\"hello\",\"t\":%llu,\"version\":1,\"release\":\"%s\","
+	       "\"cmdline\":\"%s\",\"pages\":%ld,\"cpus\":%ld,\"vm_names\":[%s]}",
+	       (unsigned long long)now_ns(), un.release, cmdline,
+	       sysconf(_SC_PHYS_PAGES), sysconf(_SC_NPROCESSORS_ONLN), out);
+}
+
+void sampler_sample(uint32_t launch, int alive, int cached)
+{
+	static char zones[2048], cpus[256];
+	uint64_t t = now_ns();
+
+	buddy(zones, sizeof(zones));
+	cpu(cpus, sizeof(cpus));
+	vm_fields(1, out, sizeof(out));
+	record("{\"r\":\"sample\",\"t\":%llu,\"n\":%u,\"buddy\":[%s],\"vm\":[%s],"
+	       "\"alive\":%d,\"cached\":%d,\"cpu\":[%s]}",
+	       (unsigned long long)t, launch, zones, out, alive, cached, cpus);
+}

@@ -1,0 +1,1 @@
+"""The phone: its workload, what its guest is started with, its storage."""

@@ -1,0 +1,175 @@
+"""The text the guest is started with: settings, processes, apps and the launch sequence.
+
+The sequence comes from the seed and the workload alone, so all policies replay the same launches.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from cohort.errors import UsageError
+from cohort.phone.schema import App, Category, Workload
+
+_MASK = (1 << 64) - 1
+MAX_LAUNCHES = 20000
+
+
+def _splitmix(state: int) -> Iterator[int]:
+    """splitmix64: 64-bit numbers, the same on every machine and Python version."""
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & _MASK
+        z = state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        yield z ^ (z >> 31)
+
+
+def launch_weights(workload: Workload) -> dict[str, float]:
+    """Each launched app's share of the launches (they add up to 1)."""
+    sums: dict[str, float] = {}
+    for app in workload.app.values():
+        sums[app.category] = sums.get(app.category, 0) + app.weight.value
+    weights = {
+        name: workload.category[app.category].share_pct.value
+        * app.weight.value
+        / sums[app.category]
+        for name, app in workload.app.items()
+        if app.weight.value
+    }
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def launch_sequence(workload: Workload, *, seed: int, launches: int) -> list[str]:
+    """App names in launch order; the same app never twice in a row (if there is another)."""
+    weights = launch_weights(workload)
+    draws = _splitmix(seed)
+    sequence: list[str] = []
+    while len(sequence) < launches:
+        point = next(draws) / 2**64
+        app = _at(weights, point)
+        if len(weights) == 1 or not sequence or sequence[-1] != app:
+            sequence.append(app)
+    return sequence
+
+
+def _at(weights: dict[str, float], point: float) -> str:
+    for name, weight in weights.items():
+        point -= weight
+        if point < 0:
+            return name
+    return name
+
+
+def render_conf(
+    workload: Workload,
+    *,
+    seed: int,
+    launches: int,
+    writes: Sequence[tuple[str, str]],
+    time: Literal["virtual", "real"],
+) -> str:
+    """The text of /phone.conf.
+
+    `writes` are (path, value) of the policy, applied before the phone starts. `time` "real"
+    shortens the waits of people, for guests whose clock is the host's. Raises UsageError for a
+    number of launches or a write that the guest cannot take.
+    """
+    if not 1 <= launches <= MAX_LAUNCHES:
+        raise UsageError(f"launches: {launches} is not between 1 and {MAX_LAUNCHES}")
+    if not 0 <= seed <= _MASK:
+        raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1")
+    lines = [f"phone {workload.name}", f"seed {seed}", f"launches {launches}", f"time {time}"]
+    lines += [_write_line(path, value) for path, value in writes]
+    lines += [f"set {key} {value}" for key, value in _settings(workload, time).items()]
+    lines += [f"minfree {x.adj.value} {x.kb.value}" for x in workload.lmkd.level]
+    lines += [*_process_lines(workload), *_app_lines(workload)]
+    lines += [f"launch {x}" for x in launch_sequence(workload, seed=seed, launches=launches)]
+    return "\n".join(lines) + "\n"
+
+
+def _write_line(path: str, value: str) -> str:
+    if not path.startswith("/") or any(c.isspace() for c in path) or len(path) > 159:
+        raise UsageError(f"write: bad path {path!r}")
+    if not value or "\n" in value or len(value) > 95:
+        raise UsageError(f"write {path}: bad value {value!r}")
+    return f"write {path} {value}"
+
+
+def _settings(w: Workload, time: str) -> dict[str, int]:
+    """Keys as in guest/conf.c."""
+    kb = 1024
+    return {
+        "zygote_heap_kb": w.zygote.heap_mb.value * kb,
+        "zygote_cow_kb": w.zygote.cow_mb.value * kb,
+        "foreground_ms": w.time.foreground_ms.value,
+        "home_ms": w.time.home_ms.value,
+        "time_scale": w.time.real_scale.value if time == "real" else 1,
+        "launch_timeout_ms": w.time.launch_timeout_ms.value,
+        "burst_pages": w.faults.burst_pages.value,
+        "think_us": w.faults.think_us.value,
+        "extent_pages": w.faults.extent_pages.value,
+        "run_pages": w.faults.run_pages.value,
+        "fault_bench_mb": w.faults.bench_mb.value,
+        "services_woken": w.system.services_woken.value,
+        "service_churn_kb": w.system.service_churn_kb.value,
+        "service_file_kb": w.system.service_file_kb.value,
+        "service_db_writes": w.system.service_db_writes.value,
+        "cached_woken": w.system.cached_woken.value,
+        "cached_churn_kb": w.system.cached_churn_kb.value,
+        "system_file_kb": w.system.framework_mb.value * kb,
+        "normal_restart": w.system.normal_restart.value,
+        "gpu_piece_kb": w.system.gpu_piece_kb.value,
+        "churn_forks": w.kernel_churn.forks.value,
+        "churn_threads": w.kernel_churn.threads.value,
+        "churn_pipes": w.kernel_churn.pipes.value,
+        "churn_files": w.kernel_churn.files.value,
+        "churn_pool": w.kernel_churn.pool.value,
+        "lmkd_psi": int(w.lmkd.mode == "psi"),
+        "lmkd_poll_ms": w.lmkd.poll_ms.value,
+        "lmkd_idle_ms": w.lmkd.idle_ms.value,
+        "lmkd_psi_partial_ms": w.lmkd.psi_partial_ms.value,
+        "lmkd_psi_complete_ms": w.lmkd.psi_complete_ms.value,
+        "lmkd_thrashing_pct": w.lmkd.thrashing_pct.value,
+        "map_cell_pages": w.maps.cell_pages.value,
+        "maps": w.maps.count.value,
+    }
+
+
+def _process_lines(workload: Workload) -> Iterator[str]:
+    for name, one in workload.process.items():
+        yield f"proc {name} {one.process_class} {one.adj.value} heap_kb={one.heap_mb.value * 1024}"
+    for name, group in workload.group.items():
+        for i in range(count := group.count.value):
+            # from half to one and a half of the mean, in steps
+            kb = group.heap_mb.value * 1024 * (count + 2 * i + 1) // (2 * count)
+            yield f"proc {name}-{i:02} {group.process_class} {group.adj.value} heap_kb={kb}"
+
+
+def _app_lines(workload: Workload) -> Iterator[str]:
+    for name, app in workload.app.items():
+        keys = _app_keys(app, workload.category[app.category])
+        words = [f"{key}={value}" for key, value in keys.items()]
+        yield " ".join(["app", name, *(["home=1"] if app.home else []), *words])
+
+
+def _app_keys(app: App, cat: Category) -> dict[str, int]:
+    kb, pct = 1024, app.heap_pct.value
+    return {
+        "heap_kb": cat.heap_mb.value * kb * pct // 100,
+        "heap_max_kb": cat.heap_max_mb.value * kb * pct // 100,
+        "grow_kb": cat.grow_mb.value * kb,
+        "churn_pct": cat.churn_pct.value,
+        "trim_pct": cat.trim_pct.value,
+        "code_kb": cat.code_mb.value * kb,
+        "res_kb": cat.res_mb.value * kb,
+        "cold_file_kb": cat.cold_file_mb.value * kb,
+        "warm_file_kb": cat.warm_file_mb.value * kb,
+        "buf_min_kb": (app.buf_min_mb or cat.buf_min_mb).value * kb,
+        "buf_max_kb": (app.buf_max_mb or cat.buf_max_mb).value * kb,
+        "piece_min_kb": cat.piece_min_mb.value * kb,
+        "piece_max_kb": (app.piece_max_mb or cat.piece_max_mb).value * kb,
+        "piece_align_kb": cat.piece_align_kb.value,
+        "gpu_kb": cat.gpu_mb.value * kb,
+        "db_writes": cat.db_writes.value,
+        "threads": cat.threads.value,
+    }

@@ -1,0 +1,75 @@
+"""The guest's program and the archive the kernel unpacks it from."""
+
+import os
+import stat
+from pathlib import Path
+
+from cohort import host, paths
+from cohort.errors import BuildError
+
+# (name, mode, major, minor): what must exist before devtmpfs is mounted.
+_NODES = [
+    ("dev", stat.S_IFDIR | 0o755, 0, 0),
+    ("dev/console", stat.S_IFCHR | 0o600, 5, 1),
+    ("dev/null", stat.S_IFCHR | 0o666, 1, 3),
+    ("data", stat.S_IFDIR | 0o755, 0, 0),
+    ("proc", stat.S_IFDIR | 0o755, 0, 0),
+    ("sys", stat.S_IFDIR | 0o755, 0, 0),
+    ("tmp", stat.S_IFDIR | 0o1777, 0, 0),
+]
+
+
+def guest_sources() -> list[Path]:
+    """The files the guest is built from."""
+    found = [*paths.GUEST.glob("*.c"), *paths.GUEST.glob("*.h"), paths.GUEST / "Makefile"]
+    return sorted(found)
+
+
+def build_guest(out_dir: Path) -> Path:
+    """Compile the guest once for each content of its sources and compiler; its path.
+
+    Raises MissingTool without make or gcc, BuildError with the compiler's last lines.
+    """
+    make, _ = host.need("make"), host.need("gcc")
+    sources = guest_sources()
+    identity = host.digest(host.digest_tree(paths.GUEST, sources), host.version("gcc"))
+    target = out_dir / identity[:16]
+    program = target / "phone"
+    if program.is_file():
+        return program
+    target.mkdir(parents=True, exist_ok=True)
+    with host.lock(target / "lock"):
+        if not program.is_file():
+            done = host.run([make, "-s", f"BUILD={target}", f"{target}/phone"], cwd=paths.GUEST)
+            if done.returncode:
+                last = "\n".join(done.stderr.splitlines()[-20:])
+                raise BuildError(f"the guest does not compile:\n{last}")
+    return program
+
+
+def build_initramfs(guest_bin: Path, conf: str, out: Path) -> Path:
+    """Write a newc archive with the guest as /init and `conf` as /phone.conf; returns `out`.
+
+    Same input, same bytes: times, owners and inode numbers are fixed.
+    """
+    entries = [_entry(i, *node, b"") for i, node in enumerate(_NODES, start=1)]
+    entries.append(_entry(100, "init", stat.S_IFREG | 0o755, 0, 0, guest_bin.read_bytes()))
+    entries.append(_entry(101, "phone.conf", stat.S_IFREG | 0o644, 0, 0, conf.encode()))
+    entries.append(_entry(0, "TRAILER!!!", 0, 0, 0, b""))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f"{out.name}.{os.getpid()}.part")
+    part.write_bytes(b"".join(entries))
+    part.replace(out)
+    return out
+
+
+def _entry(ino: int, name: str, mode: int, major: int, minor: int, data: bytes) -> bytes:
+    """One member: header, name and data, each padded to four bytes."""
+    raw = name.encode() + b"\0"
+    fields = [ino, mode, 0, 0, 1, 0, len(data), 0, 0, major, minor, len(raw), 0]
+    head = b"070701" + b"".join(b"%08x" % field for field in fields) + raw
+    return head + _pad(head) + data + _pad(data)
+
+
+def _pad(data: bytes) -> bytes:
+    return b"\0" * (-len(data) % 4)

@@ -1,0 +1,230 @@
+"""What a workload file may hold.
+
+Every number is a table {value, source, note}: `source` is "measured" or "cited", which say in the
+note on what or from where, or "assumed". Units are in the keys: mb, kb, ms, us, pages, pct.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,14}$")]
+ProcessClass = Literal["persistent", "service", "normal"]
+
+
+class Strict(BaseModel):
+    """No unknown keys, no conversions, no changes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Number(Strict):
+    """A number and where it comes from."""
+
+    value: int | float
+    source: Literal["measured", "cited", "assumed"]
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _traceable(self) -> Self:
+        if self.source != "assumed" and not self.note:
+            raise ValueError(f"a {self.source} number needs a note that says on what or from where")
+        return self
+
+
+class Whole(Number):
+    """A number without a fraction, perhaps negative (oom_score_adj)."""
+
+    value: int
+
+
+class Count(Number):
+    """A whole number, zero or more."""
+
+    value: Annotated[int, Field(ge=0)]
+
+
+class Positive(Number):
+    """A whole number, one or more."""
+
+    value: Annotated[int, Field(ge=1)]
+
+
+class Share(Number):
+    """A share or a weight, zero or more, possibly with a fraction."""
+
+    value: Annotated[int | float, Field(ge=0)]
+
+
+class Machine(Strict):
+    """The phone's hardware."""
+
+    memory_mb: Positive
+    cpus: Positive
+    image_mb: Positive
+
+
+class Time(Strict):
+    """The rhythm of use."""
+
+    foreground_ms: Count
+    home_ms: Count
+    real_scale: Positive
+    launch_timeout_ms: Positive
+
+
+class Faults(Strict):
+    """How processes touch memory."""
+
+    burst_pages: Positive
+    think_us: Count
+    extent_pages: Positive
+    run_pages: Positive
+    bench_mb: Positive
+
+
+class Zygote(Strict):
+    """The process all others are forked from."""
+
+    heap_mb: Count
+    cow_mb: Count
+
+
+class System(Strict):
+    """What runs besides the app in the foreground."""
+
+    framework_mb: Positive
+    services_woken: Count
+    service_churn_kb: Count
+    service_file_kb: Count
+    service_db_writes: Count
+    cached_woken: Count
+    cached_churn_kb: Count
+    normal_restart: Positive
+    gpu_piece_kb: Positive
+
+
+class KernelChurn(Strict):
+    """Kernel objects that come and go with each launch."""
+
+    forks: Count
+    threads: Count
+    pipes: Count
+    files: Count
+    pool: Positive
+
+
+class Level(Strict):
+    """One minfree level: below `kb` of free memory and of file cache, `adj` and above may die."""
+
+    adj: Count
+    kb: Count
+
+
+class Lmkd(Strict):
+    """The low memory killer."""
+
+    mode: Literal["minfree", "psi"]
+    poll_ms: Positive
+    idle_ms: Positive
+    psi_partial_ms: Positive
+    psi_complete_ms: Positive
+    thrashing_pct: Count
+    level: Annotated[list[Level], Field(min_length=6, max_length=6)]
+
+
+class Maps(Strict):
+    """Maps of physical memory taken during a run."""
+
+    count: Count
+    cell_pages: Positive
+
+
+class Process(Strict):
+    """One process started at boot."""
+
+    process_class: Annotated[ProcessClass, Field(alias="class")]
+    adj: Whole
+    heap_mb: Positive
+
+
+class Group(Process):
+    """Several alike; their heaps spread from half to one and a half times `heap_mb`."""
+
+    count: Positive
+
+
+class Category(Strict):
+    """What the apps of a category do in one launch."""
+
+    share_pct: Share
+    heap_mb: Positive
+    heap_max_mb: Positive
+    grow_mb: Count
+    churn_pct: Count
+    trim_pct: Count
+    code_mb: Positive
+    res_mb: Positive
+    cold_file_mb: Count
+    warm_file_mb: Count
+    buf_min_mb: Count
+    buf_max_mb: Count
+    piece_min_mb: Positive
+    piece_max_mb: Positive
+    piece_align_kb: Positive
+    gpu_mb: Count
+    db_writes: Count
+    threads: Count
+
+
+class App(Strict):
+    """An app: a category, and where it differs from it."""
+
+    category: Name
+    weight: Share
+    heap_pct: Positive
+    home: bool = False
+    buf_min_mb: Count | None = None
+    buf_max_mb: Count | None = None
+    piece_max_mb: Positive | None = None
+
+
+class Workload(Strict):
+    """A phone and how it is used. One file in `workloads/`."""
+
+    name: Name
+    title: str
+    kind: Literal["phone"]
+    machine: Machine
+    time: Time
+    faults: Faults
+    zygote: Zygote
+    system: System
+    kernel_churn: KernelChurn
+    lmkd: Lmkd
+    maps: Maps
+    process: dict[Name, Process]
+    group: dict[Name, Group]
+    category: dict[Name, Category]
+    app: dict[Name, App]
+
+    @property
+    def memory_mb(self) -> int:
+        """RAM of the phone in MiB."""
+        return self.machine.memory_mb.value
+
+    @property
+    def cpus(self) -> int:
+        """Number of CPUs."""
+        return self.machine.cpus.value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for name, app in self.app.items():
+            if app.category not in self.category:
+                raise ValueError(f"app.{name}: there is no category {app.category!r}")
+        if sum(app.home for app in self.app.values()) != 1:
+            raise ValueError("app: exactly one app must have home = true")
+        if not any(app.weight.value for app in self.app.values()):
+            raise ValueError("app: no app is ever launched")
+        return self

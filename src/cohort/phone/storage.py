@@ -1,0 +1,109 @@
+"""The phone's storage: an ext4 image with every block of every app file really there.
+
+Files are filled with a pattern (a hole would be read without touching the device). Identifiers,
+hash seed and times are fixed, so the same workload gives the same bytes.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from cohort import host
+from cohort.errors import BuildError, from_oserror
+from cohort.phone.schema import Workload
+
+_VERSION = "1"  # of the layout; part of the image's identity
+_UUID = "c0401207-0000-4000-8000-000000000001"
+_EPOCH = 1704067200  # 2024-01-01, the guest's clock at start
+_CHUNK = 1 << 20
+
+
+def image_files(workload: Workload) -> Iterator[tuple[str, int]]:
+    """(path, bytes) of every file in the image."""
+    yield "system/framework", workload.system.framework_mb.value << 20
+    for name, app in workload.app.items():
+        category = workload.category[app.category]
+        yield f"app/{name}/code", category.code_mb.value << 20
+        yield f"app/{name}/res", category.res_mb.value << 20
+
+
+def build_storage(workload: Workload, out_dir: Path) -> Path:
+    """Make the image once for each content; its path.
+
+    The guest may write to it: give each run a private view (`share=off`) or a copy.
+    Raises MissingTool without mke2fs, BuildError with its message, HostError on a full disk.
+    """
+    tools = host.need("mke2fs"), host.need("debugfs")
+    files = list(image_files(workload))
+    size_mb = workload.machine.image_mb.value
+    identity = host.digest(_VERSION, repr(files), str(size_mb))
+    image = out_dir / f"{workload.name}-{identity[:16]}.img"
+    if image.is_file():
+        return image
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with host.lock(image.with_suffix(".lock")):
+        if not image.is_file():
+            try:
+                _make(image, files, size_mb, *tools)
+            except OSError as error:
+                raise from_oserror(error) from error
+    return image
+
+
+def _make(
+    image: Path, files: list[tuple[str, int]], size_mb: int, mke2fs: Path, debugfs: Path
+) -> None:
+    part = image.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=image.parent) as name:
+        root = Path(name)
+        _populate(root, files)
+        _run(
+            [mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", _UUID],
+            ["-O", "^metadata_csum", "-E", f"hash_seed={_UUID},lazy_itable_init=0,root_owner=0:0"],
+            ["-d", root, part, f"{size_mb}m"],
+        )
+        _fix_times(root, part, debugfs)
+    part.replace(image)
+
+
+def _populate(root: Path, files: list[tuple[str, int]]) -> None:
+    for directory in ("db", "tmp"):
+        (root / directory).mkdir()
+    for seed, (path, size) in enumerate(files, start=1):
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as file:
+            for block in range(size // _CHUNK):
+                file.write(_pattern(seed, block))
+
+
+def _pattern(seed: int, block: int) -> bytes:
+    """One chunk, different for every file and block and nowhere zero."""
+    word = b"%08x%08x" % (seed, block + 1)
+    return word * (_CHUNK // len(word))
+
+
+def _run(*argv: list[str | Path]) -> None:
+    words = [word for part in argv for word in part]
+    env = {**os.environ, "E2FSPROGS_FAKE_TIME": str(_EPOCH)}
+    done = host.run(words, env=env)
+    if done.returncode:
+        if "No space left" in done.stderr:
+            raise BuildError(f"no space left: {words[0]} {words[-2]}", "free some space")
+        raise BuildError(f"{Path(words[0]).name} failed: {done.stderr.strip()}")
+
+
+def _fix_times(root: Path, image: Path, debugfs: Path) -> None:
+    """mke2fs copies the times of the files it was given: overwrite them."""
+    names = ["/", "/lost+found"]
+    names += sorted(f"/{path.relative_to(root)}" for path in root.rglob("*"))
+    fields = ("atime", "ctime", "mtime", "crtime")
+    extra = ("atime_extra", "ctime_extra", "mtime_extra", "crtime_extra")
+    script = root / "times"
+    script.write_text(
+        "".join(f"sif {name} {field} @{_EPOCH}\n" for name in names for field in fields)
+        + "".join(f"sif {name} {field} 0\n" for name in names for field in extra)
+    )
+    _run([debugfs, "-w", "-f", script, image])
