@@ -1,5 +1,7 @@
 """Metrics and series from records small enough to compute by hand."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from cohort.results.catalogue import BY_NAME, METRICS
 from cohort.results.frames import unusable_index
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
+
+GOLDEN = ROOT / "tests" / "golden"
 
 Record = dict[str, Any]
 
@@ -127,6 +131,15 @@ def test_every_metric_of_a_small_run() -> None:
     }
     assert metrics == pytest.approx(expected)
     assert list(metrics) == [metric.name for metric in METRICS]
+
+
+def test_records_that_a_guest_wrote(tmp_path: Path) -> None:
+    lines = (GOLDEN / "guest-records.jsonl").read_text(encoding="utf-8").splitlines()
+    metrics = compute_metrics(map(json.loads, lines))
+    expected = json.loads((GOLDEN / "guest-metrics.json").read_text(encoding="utf-8"))
+    new = tmp_path / "guest-metrics.json"
+    new.write_text(f"{json.dumps(metrics, indent=1)}\n", encoding="utf-8")
+    assert metrics == pytest.approx(expected), f"accept: mv {new} {GOLDEN / new.name}"
 
 
 def test_no_records_no_numbers() -> None:

@@ -77,7 +77,8 @@ def _draw_one(ax: Axes, run: Result, index: int) -> set[int]:
         aspect="auto",
         extent=(0, ROW_MIB, bottom, 0),
     )
-    ax.set_title(f"after launch {run.series['map_n'][index]}")
+    launch = run.series["map_n"][index]
+    ax.set_title(f"after launch {launch}" if launch else "booted")
     ax.grid(visible=False)
     ax.set_xticks([])
     ax.set_yticks(range(0, bottom + 1, max(1, bottom // 4)))

@@ -64,7 +64,7 @@ def _composition(frames: Frames) -> dict[str, Number]:
     buffers = frames.buffers
     late = buffers[(buffers["n"] > frames.half) & buffers["ok"].astype(bool)]
     late = late.dropna(subset=["o8", "o4", "o0", "other"])
-    pages = np.ceil(late["bytes"].to_numpy(dtype=float) / PAGE).sum()
+    pages = float(np.ceil(late["bytes"].to_numpy(dtype=float) / PAGE).sum())
     counts = {key: float(late[key].sum()) for key in PIECE_PAGES}
     shares: dict[str, Number] = {
         f"buffer_order{key[1:]}_share": counts[key] * size / pages if pages else None

@@ -157,7 +157,9 @@ def _composition(results: Sequence[Result], bins: int = 25) -> pd.DataFrame | No
     frame = frame.dropna()
     if frame.empty:
         return None
-    size = max(1.0, float(frame["buffer_n"].max()) / bins)
+    last = float(frame["buffer_n"].max())
+    bins = max(1, min(bins, int(last)))
+    size = max(1.0, last / bins)
     middle = (np.ceil(frame["buffer_n"].astype(float) / size) - 0.5) * size
     mib = frame[list(_PIECES)].astype(float).groupby(middle).sum()
     mib = mib.reindex((np.arange(bins) + 0.5) * size, method="nearest", tolerance=size / 4)
