@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Cohort: pages that will be freed together live together.
+ *
+ * What the memory manager calls.  Every hook is one line behind a static key:
+ * with Cohort built in but switched off the hot paths keep their shape, and
+ * with CONFIG_COHORT=n the stubs below leave no trace.  The design is in
+ * Documentation/mm/cohort.rst, the structures in mm/cohort/cohort.h.
+ */
+#ifndef _LINUX_COHORT_H
+#define _LINUX_COHORT_H
+
+#include <linux/gfp.h>
+#include <linux/jump_label.h>
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+struct address_space;
+struct alloc_context;
+struct cohort_domain;
+struct mm_struct;
+struct page;
+struct pglist_data;
+struct task_struct;
+struct vm_area_struct;
+struct zone;
+
+/**
+ * enum cohort_level - how much of the parked memory to give back
+ * @COHORT_GIVE_BACKGROUND: blocks of background processes and of the cache
+ * @COHORT_GIVE_ALL: every block there is
+ *
+ * Empty blocks, the level before these, never wait: they return to the buddy
+ * allocator when their last page is parked.
+ */
+enum cohort_level {
+	COHORT_GIVE_BACKGROUND = 1,
+	COHORT_GIVE_ALL = 2,
+};
+
+#ifdef CONFIG_COHORT
+
+DECLARE_STATIC_KEY_FALSE(cohort_key);
+DECLARE_STATIC_KEY_FALSE(cohort_region_key);
+DECLARE_STATIC_KEY_FALSE(cohort_buffer_key);
+
+/* True while a block may exist: frees have to look. */
+static inline bool cohort_enabled(void)
+{
+	return static_branch_unlikely(&cohort_key);
+}
+
+/* True while the region scheme takes new blocks: allocations have to look. */
+static inline bool cohort_region_enabled(void)
+{
+	return static_branch_unlikely(&cohort_region_key);
+}
+
+bool __cohort_free_page(struct page *page, unsigned long pfn);
+unsigned long __cohort_skip_pfn(unsigned long pfn);
+bool __cohort_page_parked(const struct page *page);
+void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn);
+unsigned long __cohort_give_back(const struct alloc_context *ac,
+				 enum cohort_level level);
+struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
+				 const struct alloc_context *ac);
+struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
+			    unsigned int alloc_flags,
+			    const struct alloc_context *ac);
+struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm);
+struct cohort_domain *__cohort_cache_domain(struct address_space *mapping);
+struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
+void __cohort_mm_exit(struct mm_struct *mm);
+void cohort_class_changed(struct task_struct *task);
+void __cohort_shrink_cache(struct pglist_data *pgdat, void *sc);
+struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
+				       struct cohort_domain *dom);
+struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
+
+/**
+ * cohort_free_page() - park a page in its block instead of freeing it
+ * @page: page that went through free_pages_prepare(), refcount 0
+ * @pfn: its frame number
+ * @order: its order; blocks hand out order-0 pages only
+ *
+ * Context: any but NMI; no zone, pcp or lru lock held.
+ * Return: true if the page was parked, false if the buddy allocator gets it.
+ */
+static inline bool cohort_free_page(struct page *page, unsigned long pfn,
+				    unsigned int order)
+{
+	return cohort_enabled() && !order && __cohort_free_page(page, pfn);
+}
+
+/**
+ * cohort_skip_pfn() - the last frame of the block that holds @pfn
+ * @pfn: frame the compaction scanner stands on
+ *
+ * Compaction would move pages out of a block one by one into plain buddy
+ * pages; blocks are compacted by their own domain.
+ *
+ * Return: last frame of the block, 0 if @pfn is in none.
+ */
+static inline unsigned long cohort_skip_pfn(unsigned long pfn)
+{
+	return cohort_enabled() ? __cohort_skip_pfn(pfn) : 0;
+}
+
+/**
+ * cohort_page_parked() - is this page parked in a block?
+ * @page: any page; the answer may be stale when it arrives
+ *
+ * For /proc/kpageflags.
+ */
+static inline bool cohort_page_parked(const struct page *page)
+{
+	return cohort_enabled() && __cohort_page_parked(page);
+}
+
+/**
+ * cohort_dissolve_range() - no block may cover these frames any longer
+ * @start_pfn: first frame
+ * @end_pfn: one past the last frame
+ *
+ * For isolation (CMA, offline) and hwpoison: parked pages become buddy pages,
+ * pages in use are freed to the buddy allocator when their time comes.
+ *
+ * Context: no locks of the page allocator held.
+ */
+static inline void cohort_dissolve_range(unsigned long start_pfn,
+					 unsigned long end_pfn)
+{
+	if (cohort_enabled())
+		__cohort_dissolve_range(start_pfn, end_pfn);
+}
+
+/**
+ * cohort_give_back() - return parked pages to the buddy allocator
+ * @ac: the request that is short of memory
+ * @level: how far to go
+ *
+ * Return: pages given back in zones the request can use.
+ */
+static inline unsigned long cohort_give_back(const struct alloc_context *ac,
+					     enum cohort_level level)
+{
+	return cohort_enabled() ? __cohort_give_back(ac, level) : 0;
+}
+
+/**
+ * cohort_steal_page() - one parked page for a request that cannot wait
+ * @gfp: the request, order 0, not allowed to reclaim
+ * @alloc_flags: ALLOC_* of the request
+ * @ac: its context
+ *
+ * Atomic requests cannot give blocks back and must not starve beside them.
+ */
+static inline struct page *cohort_steal_page(gfp_t gfp, unsigned int order,
+					     unsigned int alloc_flags,
+					     const struct alloc_context *ac)
+{
+	if (cohort_enabled() && !order)
+		return __cohort_steal_page(gfp, alloc_flags, ac);
+	return NULL;
+}
+
+/**
+ * cohort_anon_domain() - where anonymous pages of @mm belong
+ * @mm: owner of the page, not necessarily current->mm
+ * @order: order wanted; large folios go past the domains
+ *
+ * Return: a domain, NULL for the stock allocator.
+ */
+static inline struct cohort_domain *cohort_anon_domain(struct mm_struct *mm,
+						       unsigned int order)
+{
+	if (cohort_region_enabled() && !order)
+		return __cohort_anon_domain(mm);
+	return NULL;
+}
+
+/**
+ * cohort_mm_exit() - the last user of @mm is gone and its pages are unmapped
+ * @mm: address space after exit_mmap()
+ */
+static inline void cohort_mm_exit(struct mm_struct *mm)
+{
+	/* Not the static key: the domain outlives switching off. */
+	if (mm->cohort)
+		__cohort_mm_exit(mm);
+}
+
+/**
+ * cohort_shrink_cache() - reclaim whole regions of the cache domain
+ * @pgdat: node under reclaim
+ * @sc: struct scan_control of the reclaimer
+ *
+ * Called after a batch of LRU reclaim with no lock held.  Without it, cache
+ * pages freed one by one would park in half-used regions, free memory would
+ * not rise, and reclaim would not stop.
+ */
+static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc)
+{
+	if (cohort_region_enabled())
+		__cohort_shrink_cache(pgdat, sc);
+}
+
+#define cohort_buffer_alloc(...) \
+	alloc_hooks(cohort_buffer_alloc_noprof(__VA_ARGS__))
+
+#else /* !CONFIG_COHORT */
+
+static inline bool cohort_free_page(struct page *page, unsigned long pfn,
+				    unsigned int order)
+{
+	return false;
+}
+
+static inline unsigned long cohort_skip_pfn(unsigned long pfn)
+{
+	return 0;
+}
+
+static inline bool cohort_page_parked(const struct page *page)
+{
+	return false;
+}
+
+static inline void cohort_dissolve_range(unsigned long start_pfn,
+					 unsigned long end_pfn) { }
+
+static inline unsigned long cohort_give_back(const struct alloc_context *ac,
+					     enum cohort_level level)
+{
+	return 0;
+}
+
+static inline struct page *cohort_steal_page(gfp_t gfp, unsigned int order,
+					     unsigned int alloc_flags,
+					     const struct alloc_context *ac)
+{
+	return NULL;
+}
+
+static inline struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
+					  unsigned int alloc_flags,
+					  const struct alloc_context *ac)
+{
+	return NULL;
+}
+
+static inline void cohort_mm_exit(struct mm_struct *mm) { }
+static inline void cohort_class_changed(struct task_struct *task) { }
+static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc) { }
+
+#define cohort_buffer_alloc(...) alloc_pages(__VA_ARGS__)
+
+#endif /* CONFIG_COHORT */
+#endif /* _LINUX_COHORT_H */

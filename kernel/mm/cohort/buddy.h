@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The page allocator's side of Cohort.  Included once, at the end of
+ * mm/page_alloc.c, because it needs that file's static functions.
+ */
+#ifdef CONFIG_COHORT
+
+#include "cohort/cohort.h"
+
+/* Frames given back under one hold of zone->lock. */
+#define COHORT_GIVE_BATCH	32
+
+/**
+ * cohort_buddy_has() - would a block of this order be found?
+ * @zone: zone to look in
+ * @order: order of a region
+ *
+ * Without the lock, so that a domain does not contend for nothing on every
+ * fault while memory is short of blocks.
+ */
+bool cohort_buddy_has(struct zone *zone, unsigned int order)
+{
+	for (; order < NR_PAGE_ORDERS; order++)
+		if (data_race(zone->free_area[order].nr_free))
+			return true;
+	return false;
+}
+
+/**
+ * cohort_buddy_take() - take a block off the free lists
+ * @zone: zone to take from
+ * @order: order of the block
+ *
+ * The block is not allocated in the sense of the allocator: refcount 0, no
+ * page_owner record, not initialised.  Each page is, one by one, when it
+ * leaves the block.  The caller checks watermarks.
+ *
+ * Return: first page, or NULL.
+ */
+struct page *cohort_buddy_take(struct zone *zone, unsigned int order)
+{
+	enum rmqueue_mode mode = RMQUEUE_NORMAL;
+	unsigned long flags;
+	struct page *page;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	page = __rmqueue(zone, order, MIGRATE_MOVABLE, 0, &mode);
+	spin_unlock_irqrestore(&zone->lock, flags);
+	return page;
+}
+
+/**
+ * cohort_buddy_give() - give a whole block back
+ * @page: first page; every page of the block is parked by nobody
+ * @order: order of the block
+ */
+void cohort_buddy_give(struct page *page, unsigned int order)
+{
+	struct zone *zone = page_zone(page);
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	split_large_buddy(zone, page, page_to_pfn(page), order, FPI_NONE);
+	spin_unlock_irqrestore(&zone->lock, flags);
+}
+
+/**
+ * cohort_buddy_give_map() - give the parked pages of a block back
+ * @page: first page of the block
+ * @map: which pages
+ */
+void cohort_buddy_give_map(struct page *page, const struct cohort_map *map)
+{
+	struct cohort_map left = *map;
+	struct zone *zone = page_zone(page);
+	unsigned long flags;
+
+	while (left.nr) {
+		unsigned int batch = min(left.nr, COHORT_GIVE_BATCH);
+
+		spin_lock_irqsave(&zone->lock, flags);
+		while (batch--) {
+			struct page *p = page + cohort_map_take(&left);
+			unsigned long pfn = page_to_pfn(p);
+
+			__free_one_page(p, pfn, zone, 0,
+					get_pfnblock_migratetype(p, pfn), FPI_NONE);
+		}
+		spin_unlock_irqrestore(&zone->lock, flags);
+	}
+}
+
+/**
+ * cohort_prep_page() - what rmqueue() does to a page on its way out
+ * @page: page taken from a block, refcount 0
+ * @gfp: the request
+ * @alloc_flags: ALLOC_* of the request
+ * @preferred: zone the request would have liked, for NUMA statistics
+ *
+ * Return: false if the page is bad or poisoned and must not be used.
+ */
+bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
+		      struct zone *preferred)
+{
+	if (check_new_pages(page, 0) || PageHWPoison(page))
+		return false;
+	__count_zid_vm_events(PGALLOC, page_zonenum(page), 1);
+	zone_statistics(preferred, page_zone(page), 1);
+	prep_new_page(page, 0, gfp, alloc_flags);
+	return true;
+}
+
+/**
+ * cohort_alloc_pages_noprof() - allocate one page for a domain
+ * @gfp: flags of the request
+ * @nid: preferred node
+ * @nodemask: allowed nodes, NULL for all
+ * @dom: domain that should own the page
+ *
+ * The stock allocator with one more place to look first; it falls back to
+ * the ordinary free lists with all their guarantees.
+ */
+struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
+				       struct cohort_domain *dom)
+{
+	return __alloc_pages_dom(gfp, 0, nid, nodemask, dom);
+}
+
+#endif /* CONFIG_COHORT */

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Cohort's own structures.
+ *
+ *	block	2^order aligned pages taken from the buddy allocator for one
+ *		domain; a flat table maps a frame number to its block
+ *	domain	blocks whose pages have one lifetime
+ *
+ * A parked page is free but private to its domain: refcount 0, already
+ * through free_pages_prepare(), not PageBuddy, one bit in its block's map.
+ * It never holds metadata, so poisoning and debug_pagealloc stay in force.
+ *
+ * Locks
+ *	cohort_mutex		switching schemes on and off; sleeps
+ *	cohort_domains_lock	adding to and removing from the list of domains
+ *	cohort_domain.lock	a domain's lists and the maps of its blocks
+ *	zone->lock		taken alone, after domain.lock was dropped
+ *
+ * domains_lock and domain.lock are never held together, nor are the locks of
+ * two domains.  Both are leaf locks for the rest of the kernel: taken with
+ * interrupts off, in any context but NMI, never under a zone, pcp or lru
+ * lock, never held across an allocation, page_owner or zone->lock.
+ *
+ * Life times: table entries are never freed.  A domain is freed by RCU after
+ * its last block is gone; whoever reads block->dom without the lock does so
+ * under rcu_read_lock() and looks again under the lock.
+ */
+#ifndef _MM_COHORT_COHORT_H
+#define _MM_COHORT_COHORT_H
+
+#include <linux/cohort.h>
+#include <linux/list.h>
+#include <linux/mmzone.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "arith.h"
+
+/* The list of blocks that compaction is emptying; take() never looks there. */
+#define COHORT_BUSY	COHORT_BUCKETS
+
+/**
+ * enum cohort_kind - which lifetime the pages of a domain share
+ * @COHORT_PROCESS: one process; freed when it dies
+ * @COHORT_SHARED: persistent processes, never killed
+ * @COHORT_SVC: background services, killed rarely
+ * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim
+ */
+enum cohort_kind {
+	COHORT_PROCESS,
+	COHORT_SHARED,
+	COHORT_SVC,
+	COHORT_CACHE,
+	COHORT_NR_KINDS,
+};
+
+/**
+ * struct cohort_block - one slot of the frame table
+ * @dom: owner; NULL while the buddy allocator owns the frames.  Changes under
+ *	the lock of the domain that is or was the owner
+ * @node: on @dom's list number @bucket
+ * @map: parked pages; stable under @dom's lock
+ * @bucket: cohort_bucket() of @map, or COHORT_BUSY
+ *
+ * dom == NULL implies map.nr == 0.  While dom is set, every page of the block
+ * is either parked or in use, none is PageBuddy, and 0 <= map.nr < pages:
+ * a block with all pages parked leaves its domain at once.
+ */
+struct cohort_block {
+	struct cohort_domain *dom;
+	struct list_head node;
+	struct cohort_map map;
+	unsigned char bucket;
+};
+
+/**
+ * struct cohort_domain - blocks with one lifetime
+ * @lock: see above
+ * @nr_blocks: blocks on all lists
+ * @nr_parked: sum of map.nr over them
+ * @nonempty: bit b set if and only if list[b] is not empty, b < COHORT_BUSY
+ * @list: blocks by bucket, and the busy ones
+ * @young: block being filled; the cache sweep spares it
+ * @kind: which lifetime
+ * @class: of a process domain: what the process is now
+ * @nid: only node to take blocks from, NUMA_NO_NODE for any
+ * @ref: the mm (or the scheme), and each queued work
+ * @work: compaction
+ * @all: on cohort_domains, RCU
+ * @rcu: frees the domain
+ */
+struct cohort_domain {
+	spinlock_t lock;
+	unsigned int nr_blocks;
+	unsigned long nr_parked;
+	unsigned long nonempty;
+	struct list_head list[COHORT_BUCKETS + 1];
+	struct cohort_block *young;
+	enum cohort_kind kind;
+	enum cohort_class class;
+	int nid;
+	refcount_t ref;
+	struct delayed_work work;
+	struct list_head all;
+	struct rcu_head rcu;
+};
+
+/* core.c */
+extern struct mutex cohort_mutex;
+extern bool cohort_taking;		/* false: no block is published any more */
+extern unsigned int cohort_order;	/* of a region; fixed at boot */
+extern unsigned long cohort_parked_max;	/* pages, all zones */
+extern unsigned int cohort_compact_delay_ms;
+extern struct workqueue_struct *cohort_wq;
+int cohort_region_switch(bool on);
+int cohort_sysfs_init(void);
+
+/* block.c */
+int cohort_blocks_init(void);
+struct cohort_block *cohort_block_of(unsigned long pfn);
+unsigned long cohort_block_pfn(const struct cohort_block *blk);
+bool cohort_block_publish(struct cohort_domain *dom, struct page *page);
+void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
+			 struct cohort_map *map);
+void cohort_block_move(struct cohort_domain *dom, struct cohort_block *blk,
+		       unsigned int bucket);
+void cohort_block_count(struct cohort_domain *dom, struct cohort_block *blk,
+			long delta);
+unsigned long cohort_block_return(unsigned long pfn,
+				  const struct cohort_map *map);
+unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS]);
+
+/* domain.c */
+extern struct list_head cohort_domains;
+struct cohort_domain *cohort_domain_create(enum cohort_kind kind, int nid,
+					   gfp_t gfp);
+void cohort_domain_get(struct cohort_domain *dom);
+void cohort_domain_put(struct cohort_domain *dom);
+void cohort_domain_destroy(struct cohort_domain *dom);
+unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full);
+struct page *cohort_domain_take(struct cohort_domain *dom,
+				const struct alloc_context *ac);
+void cohort_dissolve_all(void);
+
+/* compact.c */
+struct cohort_block *cohort_pick_victim(struct cohort_domain *dom);
+void cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
+unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
+unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
+			     bool may_wait);
+unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait);
+void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
+void cohort_compact_work(struct work_struct *work);
+
+/* region.c */
+int cohort_region_init(void);
+struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
+					   struct list_head *victims,
+					   struct list_head *survivors);
+void cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
+			 struct list_head *survivors, unsigned int dropped);
+void cohort_region_kick(void);
+
+/* buffer.c */
+ssize_t cohort_buffer_read(unsigned int which, char *buf);
+
+/* buddy.h, inside mm/page_alloc.c */
+struct page *cohort_buddy_take(struct zone *zone, unsigned int order);
+bool cohort_buddy_has(struct zone *zone, unsigned int order);
+void cohort_buddy_give(struct page *page, unsigned int order);
+void cohort_buddy_give_map(struct page *page, const struct cohort_map *map);
+bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
+		      struct zone *preferred);
+
+#ifdef CONFIG_COHORT_DEBUG
+void cohort_check_domain(struct cohort_domain *dom);
+#else
+static inline void cohort_check_domain(struct cohort_domain *dom) { }
+#endif
+
+static inline unsigned int cohort_pages(void)
+{
+	return 1U << cohort_order;
+}
+
+#endif /* _MM_COHORT_COHORT_H */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Compaction of a domain: the pages of its emptiest block move into the
+ * parked pages of its fuller ones, and the block goes home.  Both ends are
+ * known from the maps; no page frame is scanned and no page is allocated.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+#include <trace/events/cohort.h>
+
+#include "../internal.h"
+#include "cohort.h"
+
+/**
+ * cohort_pick_victim() - choose the block to empty next
+ * @dom: the domain
+ *
+ * The emptiest one, the block being filled excepted: its pages are the
+ * youngest of the domain, and its parked pages are about to be used.
+ *
+ * Return: a block on the busy list, from which nothing is taken until
+ * cohort_unpick(), or NULL if no block can be freed.
+ */
+struct cohort_block *cohort_pick_victim(struct cohort_domain *dom)
+{
+	struct cohort_block *blk, *victim = NULL;
+	unsigned long flags;
+	unsigned int b;
+
+	spin_lock_irqsave(&dom->lock, flags);
+	if (!cohort_sweep_wanted(dom->nr_parked, dom->young ? dom->young->map.nr : 0,
+				 cohort_order))
+		goto out;
+	for (b = COHORT_BUCKETS - 1; b && !victim; b--) {
+		list_for_each_entry(blk, &dom->list[b], node) {
+			if (blk == dom->young)
+				continue;
+			victim = blk;
+			break;
+		}
+	}
+	if (victim)
+		cohort_block_move(dom, victim, COHORT_BUSY);
+out:
+	spin_unlock_irqrestore(&dom->lock, flags);
+	return victim;
+}
+
+/**
+ * cohort_unpick() - the block may be used again
+ * @dom: the domain it was picked from
+ * @blk: the block; it may have left the domain meanwhile
+ */
+void cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dom->lock, flags);
+	if (blk->dom == dom && blk->bucket == COHORT_BUSY) {
+		cohort_block_move(dom, blk,
+				  cohort_bucket(blk->map.nr, cohort_order));
+		cohort_check_domain(dom);
+	}
+	spin_unlock_irqrestore(&dom->lock, flags);
+}
+
+/**
+ * cohort_isolate() - take a block's pages off the LRU
+ * @blk: a picked block
+ * @list: receives the folios, each with a reference and counted as isolated
+ *
+ * Reads the map without the lock: a page parked meanwhile has no reference to
+ * take, and none is handed out of a picked block.
+ *
+ * Return: number of folios on @list.
+ */
+unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
+{
+	unsigned long pfn = cohort_block_pfn(blk);
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < cohort_pages(); i++) {
+		struct page *page = pfn_to_page(pfn + i);
+		struct folio *folio;
+
+		if (cohort_map_test(&blk->map, i) || !PageLRU(page))
+			continue;
+		folio = page_folio(page);
+		if (!folio_try_get(folio))
+			continue;
+		if (folio_page(folio, 0) == page && !folio_test_large(folio) &&
+		    folio_test_lru(folio) && isolate_folio_to_list(folio, list))
+			nr++;
+		folio_put(folio);
+	}
+	return nr;
+}
+
+/* Destination of a migration: a parked page of the same domain. */
+static struct folio *cohort_target_take(struct folio *src, unsigned long private)
+{
+	struct cohort_domain *dom = (struct cohort_domain *)private;
+	struct alloc_context ac = { .highest_zoneidx = folio_zonenum(src) };
+	struct page *page;
+
+	while ((page = cohort_domain_take(dom, &ac))) {
+		if (cohort_prep_page(page, GFP_HIGHUSER_MOVABLE, 0, page_zone(page)))
+			return page_folio(page);
+		cohort_dissolve_range(page_to_pfn(page), page_to_pfn(page) + 1);
+	}
+	return NULL;
+}
+
+static void cohort_target_put(struct folio *dst, unsigned long private)
+{
+	folio_put(dst);
+}
+
+/**
+ * cohort_evacuate() - move isolated folios into parked pages of their domain
+ * @dom: the domain
+ * @list: isolated folios; empty on return, those not moved are on the LRU again
+ * @may_wait: false in reclaim: never sleep on a page, never touch a busy one
+ *
+ * Return: number of folios moved.
+ */
+unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
+			     bool may_wait)
+{
+	unsigned int moved = 0;
+
+	if (list_empty(list))
+		return 0;
+	migrate_pages(list, cohort_target_take, cohort_target_put,
+		      (unsigned long)dom,
+		      may_wait ? MIGRATE_SYNC_LIGHT : MIGRATE_ASYNC,
+		      MR_COMPACTION, &moved);
+	putback_movable_pages(list);
+	count_vm_events(COHORT_MIGRATE, moved);
+	return moved;
+}
+
+/**
+ * cohort_domain_compact() - free what whole blocks can be freed
+ * @dom: the domain
+ * @may_wait: may sleep on pages
+ *
+ * Return: blocks emptied.
+ */
+unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
+{
+	unsigned int blocks = 0, moved = 0, rounds = READ_ONCE(dom->nr_blocks);
+	struct cohort_block *blk;
+
+	while (rounds-- && (blk = cohort_pick_victim(dom))) {
+		LIST_HEAD(list);
+
+		cohort_isolate(blk, &list);
+		moved += cohort_evacuate(dom, &list, may_wait);
+		if (READ_ONCE(blk->dom) != dom)
+			blocks++;
+		cohort_unpick(dom, blk);
+		cond_resched();
+	}
+	trace_cohort_domain_compact(dom->kind, blocks, moved, READ_ONCE(dom->nr_parked));
+	count_vm_events(COHORT_COMPACT, blocks);
+	return blocks;
+}
+
+void cohort_compact_work(struct work_struct *work)
+{
+	struct cohort_domain *dom = container_of(to_delayed_work(work),
+						 struct cohort_domain, work);
+
+	/* Pages in another CPU's LRU batch cannot be isolated. */
+	if (cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order)) {
+		lru_add_drain_all();
+		cohort_domain_compact(dom, true);
+	}
+	cohort_domain_put(dom);
+}
+
+/**
+ * cohort_compact_queue() - compact a domain soon
+ * @dom: the domain
+ * @delay_ms: how long its process may still settle
+ *
+ * Context: any.
+ */
+void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms)
+{
+	cohort_domain_get(dom);
+	if (!queue_delayed_work(cohort_wq, &dom->work, msecs_to_jiffies(delay_ms)))
+		cohort_domain_put(dom);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Domains: taking pages, refilling with blocks, giving memory back.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/cpuset.h>
+#include <linux/mm.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+#include <linux/writeback.h>
+#include <trace/events/cohort.h>
+
+#include "../internal.h"
+#include "cohort.h"
+
+LIST_HEAD(cohort_domains);
+static DEFINE_SPINLOCK(cohort_domains_lock);
+
+/**
+ * cohort_domain_create() - a new domain without blocks
+ * @kind: lifetime of its pages
+ * @nid: only node to take blocks from, or NUMA_NO_NODE
+ * @gfp: how to allocate the structure
+ *
+ * Return: the domain with one reference, or NULL.
+ */
+struct cohort_domain *cohort_domain_create(enum cohort_kind kind, int nid,
+					   gfp_t gfp)
+{
+	struct cohort_domain *dom = kzalloc(sizeof(*dom), gfp);
+	unsigned long flags;
+	unsigned int i;
+
+	if (!dom)
+		return NULL;
+	spin_lock_init(&dom->lock);
+	for (i = 0; i <= COHORT_BUSY; i++)
+		INIT_LIST_HEAD(&dom->list[i]);
+	dom->kind = kind;
+	dom->nid = nid;
+	refcount_set(&dom->ref, 1);
+	INIT_DELAYED_WORK(&dom->work, cohort_compact_work);
+
+	spin_lock_irqsave(&cohort_domains_lock, flags);
+	list_add_tail_rcu(&dom->all, &cohort_domains);
+	spin_unlock_irqrestore(&cohort_domains_lock, flags);
+	return dom;
+}
+
+void cohort_domain_get(struct cohort_domain *dom)
+{
+	refcount_inc(&dom->ref);
+}
+
+void cohort_domain_put(struct cohort_domain *dom)
+{
+	if (refcount_dec_and_test(&dom->ref)) {
+		WARN_ON_ONCE(dom->nr_blocks);
+		kfree_rcu(dom, rcu);
+	}
+}
+
+/**
+ * cohort_domain_destroy() - the lifetime is over
+ * @dom: domain that nobody allocates from any more
+ *
+ * Pages still in use (in LRU batches, swap cache, pinned) keep their frames
+ * and are freed to the buddy allocator later.  Drops the first reference.
+ */
+void cohort_domain_destroy(struct cohort_domain *dom)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cohort_domains_lock, flags);
+	list_del_rcu(&dom->all);
+	spin_unlock_irqrestore(&cohort_domains_lock, flags);
+	cohort_domain_dissolve(dom, true);
+	cohort_domain_put(dom);
+}
+
+static struct cohort_block *cohort_any_block(struct cohort_domain *dom, bool full)
+{
+	unsigned int i;
+
+	for (i = full ? 0 : 1; i <= COHORT_BUSY; i++)
+		if (!list_empty(&dom->list[i]))
+			return list_first_entry(&dom->list[i],
+						struct cohort_block, node);
+	return NULL;
+}
+
+/**
+ * cohort_domain_dissolve() - give a domain's blocks back
+ * @dom: the domain
+ * @full: also blocks without parked pages, which yield nothing now
+ *
+ * Return: pages given to the buddy allocator.
+ */
+unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full)
+{
+	struct cohort_block *blk;
+	unsigned long flags, nr = 0;
+	struct cohort_map map;
+
+	for (;;) {
+		unsigned long pfn;
+
+		spin_lock_irqsave(&dom->lock, flags);
+		blk = cohort_any_block(dom, full);
+		if (blk)
+			cohort_block_detach(dom, blk, &map);
+		spin_unlock_irqrestore(&dom->lock, flags);
+		if (!blk)
+			return nr;
+		pfn = cohort_block_pfn(blk);
+		trace_cohort_block_dissolve(pfn, map.nr);
+		count_vm_event(COHORT_DISSOLVE);
+		nr += cohort_block_return(pfn, &map);
+	}
+}
+
+/**
+ * cohort_dissolve_all() - no domain keeps any block
+ *
+ * Callers make sure that none is refilled meanwhile.
+ */
+void cohort_dissolve_all(void)
+{
+	struct cohort_domain *dom;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all)
+		cohort_domain_dissolve(dom, true);
+	rcu_read_unlock();
+}
+
+unsigned long __cohort_give_back(const struct alloc_context *ac,
+				 enum cohort_level level)
+{
+	struct cohort_domain *dom;
+	unsigned long nr = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		if (level == COHORT_GIVE_BACKGROUND &&
+		    dom->kind != COHORT_CACHE &&
+		    READ_ONCE(dom->class) != COHORT_BACKGROUND)
+			continue;
+		nr += cohort_domain_dissolve(dom, false);
+	}
+	rcu_read_unlock();
+	if (nr)
+		count_vm_events(COHORT_GIVE_BACK, nr);
+	return nr;
+}
+
+static bool cohort_zone_ok(const struct alloc_context *ac, struct page *page)
+{
+	if (page_zonenum(page) > ac->highest_zoneidx)
+		return false;
+	return !ac->nodemask || node_isset(page_to_nid(page), *ac->nodemask);
+}
+
+/* Fullest block first: the others get a chance to become empty. */
+static struct page *cohort_take_locked(struct cohort_domain *dom,
+				       const struct alloc_context *ac)
+{
+	unsigned long buckets = dom->nonempty & ~1UL;
+	struct cohort_block *blk;
+
+	while (buckets) {
+		unsigned int b = __ffs(buckets);
+
+		list_for_each_entry(blk, &dom->list[b], node) {
+			struct page *page = pfn_to_page(cohort_block_pfn(blk));
+
+			if (!cohort_zone_ok(ac, page))
+				continue;
+			page += cohort_map_take(&blk->map);
+			cohort_block_count(dom, blk, -1);
+			return page;
+		}
+		buckets &= buckets - 1;
+	}
+	return NULL;
+}
+
+/**
+ * cohort_domain_take() - take one parked page
+ * @dom: the domain
+ * @ac: zones and nodes the page may come from
+ *
+ * Return: a page with refcount 0 that cohort_prep_page() must see, or NULL.
+ */
+struct page *cohort_domain_take(struct cohort_domain *dom,
+				const struct alloc_context *ac)
+{
+	unsigned long flags;
+	struct page *page;
+
+	spin_lock_irqsave(&dom->lock, flags);
+	page = cohort_take_locked(dom, ac);
+	spin_unlock_irqrestore(&dom->lock, flags);
+	return page;
+}
+
+static bool cohort_refill_zone(struct cohort_domain *dom, struct zone *zone,
+			       const struct alloc_context *ac, unsigned long mark)
+{
+	struct page *page;
+
+	if (!cohort_buddy_has(zone, cohort_order) ||
+	    !zone_watermark_ok(zone, 0, mark + cohort_pages(),
+			       ac->highest_zoneidx, 0))
+		return false;
+	page = cohort_buddy_take(zone, cohort_order);
+	if (!page)
+		return false;
+	if (!cohort_block_publish(dom, page)) {
+		cohort_buddy_give(page, cohort_order);
+		return false;
+	}
+	count_vm_event(COHORT_REFILL);
+	return true;
+}
+
+/*
+ * One more block for the domain.  Never reclaims itself: it runs under
+ * readahead, and asking for a high order would reclaim far more than a block.
+ * Below the low watermark kswapd is told, as the slow path would do.
+ */
+static bool cohort_refill(struct cohort_domain *dom, gfp_t gfp,
+			  unsigned int alloc_flags,
+			  const struct alloc_context *ac)
+{
+	struct zoneref *z = ac->preferred_zoneref;
+	struct zone *zone;
+
+	if (!cohort_may_refill(global_zone_page_state(NR_COHORT_FREE),
+			       cohort_parked_max))
+		return false;
+	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx,
+					ac->nodemask) {
+		if (dom->nid != NUMA_NO_NODE && zone_to_nid(zone) != dom->nid)
+			continue;
+		if (cpusets_enabled() && (alloc_flags & ALLOC_CPUSET) &&
+		    !__cpuset_zone_allowed(zone, gfp))
+			continue;
+		if (ac->spread_dirty_pages && !node_dirty_ok(zone->zone_pgdat))
+			continue;
+		if (cohort_refill_zone(dom, zone, ac, low_wmark_pages(zone)))
+			return true;
+		if (gfp & __GFP_KSWAPD_RECLAIM)
+			wakeup_kswapd(zone, gfp, 0, ac->highest_zoneidx);
+		if (cohort_refill_zone(dom, zone, ac, min_wmark_pages(zone)))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * cohort_rmqueue() - a page for a domain, before the stock free lists are tried
+ * @dom: domain that should own the page
+ * @gfp: the request, order 0
+ * @alloc_flags: ALLOC_* of the request
+ * @ac: prepared by the page allocator
+ *
+ * Return: a page ready for use, or NULL for the stock path.
+ */
+struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
+			    unsigned int alloc_flags,
+			    const struct alloc_context *ac)
+{
+	struct page *page;
+
+	if (ac->migratetype != MIGRATE_MOVABLE || (current->flags & PF_MEMALLOC))
+		return NULL;
+	do {
+		while ((page = cohort_domain_take(dom, ac))) {
+			if (cohort_prep_page(page, gfp, alloc_flags,
+					     zonelist_zone(ac->preferred_zoneref)))
+				return page;
+			/* A bad page stays out; its block must not wait for it. */
+			cohort_dissolve_range(page_to_pfn(page),
+					      page_to_pfn(page) + 1);
+		}
+	} while (cohort_refill(dom, gfp, alloc_flags, ac));
+
+	count_vm_event(COHORT_FALLBACK);
+	return NULL;
+}
+
+struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
+				 const struct alloc_context *ac)
+{
+	struct cohort_domain *dom;
+	struct page *page = NULL;
+	unsigned long flags;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		/* We may have interrupted the holder's CPU twin: never spin. */
+		if (!READ_ONCE(dom->nr_parked) ||
+		    !spin_trylock_irqsave(&dom->lock, flags))
+			continue;
+		page = cohort_take_locked(dom, ac);
+		spin_unlock_irqrestore(&dom->lock, flags);
+		if (page)
+			break;
+	}
+	rcu_read_unlock();
+	if (!page || !cohort_prep_page(page, gfp, alloc_flags,
+				       zonelist_zone(ac->preferred_zoneref)))
+		return NULL;
+	count_vm_event(COHORT_STEAL);
+	return page;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Page cache allocation with the mapping in hand, for mm/filemap.c and
+ * mm/readahead.c.
+ */
+#ifndef _MM_COHORT_FILEMAP_H
+#define _MM_COHORT_FILEMAP_H
+
+#include <linux/cohort.h>
+#include <linux/pagemap.h>
+
+#ifdef CONFIG_COHORT
+
+/**
+ * cohort_filemap_alloc_noprof() - allocate a folio for a mapping
+ * @mapping: file it will belong to
+ * @gfp: flags
+ * @order: order; large folios go past the cache domain
+ */
+static inline struct folio *
+cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
+			    unsigned int order)
+{
+	if (cohort_region_enabled() && !order) {
+		struct cohort_domain *dom = __cohort_cache_domain(mapping);
+
+		if (dom)
+			return __cohort_cache_alloc(dom, gfp);
+	}
+	return filemap_alloc_folio_noprof(gfp, order);
+}
+
+#define cohort_filemap_alloc(...) \
+	alloc_hooks(cohort_filemap_alloc_noprof(__VA_ARGS__))
+
+#else
+
+#define cohort_filemap_alloc(mapping, gfp, order) filemap_alloc_folio(gfp, order)
+
+#endif /* CONFIG_COHORT */
+#endif /* _MM_COHORT_FILEMAP_H */

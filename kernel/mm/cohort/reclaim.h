@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Whole-region reclaim of the cache domain.  Included once, at the end of
+ * mm/vmscan.c, because it needs that file's scan_control and
+ * shrink_folio_list().
+ */
+#ifdef CONFIG_COHORT
+
+#include "cohort/cohort.h"
+
+/*
+ * Drop what the LRU would drop too (shrink_folio_list() looks at references),
+ * hand what it keeps to the survivors.
+ */
+static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
+					struct scan_control *sc,
+					struct list_head *victims,
+					struct list_head *survivors)
+{
+	enum vm_event_item item = PGSTEAL_KSWAPD + reclaimer_offset();
+	struct reclaim_stat stat;
+	unsigned int nr;
+
+	nr = shrink_folio_list(victims, pgdat, sc, &stat, false);
+	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -(long)nr);
+	count_vm_events(item, nr);
+	count_vm_events(PGSTEAL_FILE, nr);
+	list_splice_tail_init(victims, survivors);
+	return nr;
+}
+
+/*
+ * Only global reclaim: a region mixes memory cgroups, and a group at its
+ * limit must not evict pages of the others.  File pages move only where file
+ * system calls are allowed.
+ */
+void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
+{
+	struct scan_control *sc = private;
+	struct cohort_domain *dom;
+	struct cohort_block *blk;
+
+	if (cgroup_reclaim(sc) || !(sc->gfp_mask & __GFP_FS))
+		return;
+	do {
+		LIST_HEAD(victims);
+		LIST_HEAD(survivors);
+		unsigned int nr;
+
+		dom = cohort_cache_victims(pgdat->node_id, &blk, &victims, &survivors);
+		if (!dom)
+			break;
+		nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
+		sc->nr_reclaimed += nr;
+		cohort_cache_settle(dom, blk, &survivors, nr);
+	} while (sc->nr_reclaimed < sc->nr_to_reclaim);
+	cohort_region_kick();
+}
+
+#endif /* CONFIG_COHORT */

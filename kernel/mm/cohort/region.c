@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The region scheme: which domain a page belongs to, when process domains
+ * come and go, and which cache regions reclaim takes whole.
+ *
+ * After Kim, Kwon, Kim and Jeong, "Controlling Physical Memory Fragmentation
+ * in Mobile Systems", ISMM 2015.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+#include <trace/events/cohort.h>
+
+#include "../internal.h"
+#include "cohort.h"
+
+static struct cohort_domain *cohort_shared __read_mostly;
+static struct cohort_domain *cohort_service __read_mostly;
+static struct cohort_domain *cohort_cache[MAX_NUMNODES] __read_mostly;
+
+/**
+ * cohort_region_init() - make the domains that live as long as the system
+ *
+ * Context: cohort_mutex held, may sleep.
+ * Return: 0, or -ENOMEM with nothing lost: what was made serves the next try.
+ */
+int cohort_region_init(void)
+{
+	int nid;
+
+	if (!cohort_shared)
+		cohort_shared = cohort_domain_create(COHORT_SHARED, NUMA_NO_NODE,
+						     GFP_KERNEL);
+	if (!cohort_service)
+		cohort_service = cohort_domain_create(COHORT_SVC, NUMA_NO_NODE,
+						      GFP_KERNEL);
+	if (!cohort_shared || !cohort_service)
+		return -ENOMEM;
+	for_each_node_state(nid, N_MEMORY) {
+		if (!cohort_cache[nid])
+			cohort_cache[nid] = cohort_domain_create(COHORT_CACHE, nid,
+								 GFP_KERNEL);
+		if (!cohort_cache[nid])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The first anonymous page of an address space makes its domain. */
+static struct cohort_domain *cohort_mm_create(struct mm_struct *mm)
+{
+	struct cohort_domain *dom, *old;
+
+	dom = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE,
+				   GFP_NOWAIT | __GFP_NOWARN);
+	if (!dom)
+		return NULL;
+	dom->class = cohort_class_of(current->signal->oom_score_adj);
+	old = cmpxchg(&mm->cohort, NULL, dom);
+	if (old) {
+		cohort_domain_destroy(dom);
+		return old;
+	}
+	return dom;
+}
+
+struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
+{
+	struct cohort_domain *dom = READ_ONCE(mm->cohort);
+
+	if (unlikely(!dom)) {
+		dom = cohort_mm_create(mm);
+		if (!dom)
+			return NULL;
+	}
+	switch (READ_ONCE(dom->class)) {
+	case COHORT_PERSISTENT:
+		return cohort_shared;
+	case COHORT_SERVICE:
+		return cohort_service;
+	default:
+		return dom;
+	}
+}
+
+void __cohort_mm_exit(struct mm_struct *mm)
+{
+	struct cohort_domain *dom = mm->cohort;
+
+	mm->cohort = NULL;
+	if (cancel_delayed_work(&dom->work))
+		cohort_domain_put(dom);
+	cohort_domain_destroy(dom);
+}
+
+/*
+ * Cache pages that are movable and can be dropped.  Block device pages hold
+ * metadata that a journal pins for seconds; one of them keeps a whole region.
+ */
+struct cohort_domain *__cohort_cache_domain(struct address_space *mapping)
+{
+	if (!(mapping_gfp_mask(mapping) & __GFP_MOVABLE) ||
+	    mapping_unevictable(mapping) ||
+	    sb_is_blkdev_sb(mapping->host->i_sb))
+		return NULL;
+	return cohort_cache[numa_mem_id()];
+}
+
+/**
+ * cohort_cache_victims() - isolate one region of the cache for reclaim
+ * @nid: node under reclaim
+ * @blk: the region, to be passed to cohort_cache_settle()
+ * @victims: receives clean inactive folios
+ * @survivors: receives active, dirty and otherwise needed ones
+ *
+ * Return: the domain, or NULL if no region is worth it; then nothing is isolated.
+ */
+struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
+					   struct list_head *victims,
+					   struct list_head *survivors)
+{
+	struct cohort_domain *dom = cohort_cache[nid];
+	struct folio *folio, *next;
+	LIST_HEAD(list);
+
+	*blk = cohort_pick_victim(dom);
+	if (!*blk)
+		return NULL;
+	cohort_isolate(*blk, &list);
+	list_for_each_entry_safe(folio, next, &list, lru) {
+		bool drop = folio_is_file_lru(folio) && !folio_test_active(folio) &&
+			    !folio_test_dirty(folio) && !folio_test_writeback(folio) &&
+			    !folio_test_unevictable(folio);
+
+		list_move_tail(&folio->lru, drop ? victims : survivors);
+	}
+	return dom;
+}
+
+/**
+ * cohort_cache_settle() - move the survivors of a region and release it
+ * @dom: from cohort_cache_victims()
+ * @blk: the region
+ * @survivors: folios to move; empty on return
+ * @dropped: folios that were reclaimed
+ */
+void cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
+			 struct list_head *survivors, unsigned int dropped)
+{
+	unsigned int moved = cohort_evacuate(dom, survivors, false);
+	bool freed = READ_ONCE(blk->dom) != dom;
+
+	count_vm_event(COHORT_SWEEP);
+	count_vm_events(COHORT_SWEEP_FREE, freed);
+	count_vm_events(COHORT_SWEEP_DROP, dropped);
+	trace_cohort_cache_sweep(cohort_block_pfn(blk), dropped, moved, freed);
+	cohort_unpick(dom, blk);
+}
+
+/**
+ * cohort_region_kick() - memory is low: compact the domains nobody else does
+ *
+ * Process domains are compacted when their process goes to the background,
+ * the cache by reclaim; the shared and the service domain have no such moment.
+ */
+void cohort_region_kick(void)
+{
+	if (cohort_compact_wanted(READ_ONCE(cohort_shared->nr_parked),
+				  cohort_order + 1))
+		cohort_compact_queue(cohort_shared, 0);
+	if (cohort_compact_wanted(READ_ONCE(cohort_service->nr_parked),
+				  cohort_order + 1))
+		cohort_compact_queue(cohort_service, 0);
+}
+
+#ifndef CONFIG_NUMA
+struct folio *cohort_vma_alloc_folio_noprof(gfp_t gfp, int order,
+					    struct vm_area_struct *vma)
+{
+	struct cohort_domain *dom = cohort_anon_domain(vma->vm_mm, order);
+
+	if (!dom)
+		return folio_alloc_noprof(gfp, order);
+	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP,
+							numa_node_id(), NULL, dom));
+}
+
+struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp)
+{
+	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP,
+							numa_node_id(), NULL, dom));
+}
+#endif

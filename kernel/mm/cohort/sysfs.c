@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/mm/cohort/: one value a file.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/kobject.h>
+#include <linux/kstrtox.h>
+#include <linux/mm.h>
+#include <linux/sysfs.h>
+#include <linux/vmstat.h>
+
+#include "cohort.h"
+
+#define COHORT_ATTR_RO(_group, _name)					\
+	static struct kobj_attribute _group##_##_name##_attr =		\
+		__ATTR(_name, 0444, _group##_##_name##_show, NULL)
+
+#define COHORT_ATTR_RW(_group, _name)					\
+	static struct kobj_attribute _group##_##_name##_attr =		\
+		__ATTR(_name, 0644, _group##_##_name##_show, _group##_##_name##_store)
+
+#define K(pages) ((pages) << (PAGE_SHIFT - 10))
+
+static struct kobject *cohort_kobj;
+
+/* top level */
+
+static ssize_t cohort_parked_kb_show(struct kobject *kobj,
+				     struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", K(global_zone_page_state(NR_COHORT_FREE)));
+}
+COHORT_ATTR_RO(cohort, parked_kb);
+
+static ssize_t cohort_release_store(struct kobject *kobj,
+				    struct kobj_attribute *attr,
+				    const char *buf, size_t len)
+{
+	unsigned int level;
+	int err = kstrtouint(buf, 10, &level);
+
+	if (err)
+		return err;
+	if (level < COHORT_GIVE_BACKGROUND || level > COHORT_GIVE_ALL)
+		return -EINVAL;
+	cohort_give_back(NULL, level);
+	return len;
+}
+static struct kobj_attribute cohort_release_attr =
+	__ATTR(release, 0200, NULL, cohort_release_store);
+
+static struct attribute *cohort_attrs[] = {
+	&cohort_parked_kb_attr.attr,
+	&cohort_release_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group cohort_group = { .attrs = cohort_attrs };
+
+/* region/ */
+
+static ssize_t region_enabled_show(struct kobject *kobj,
+				   struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", static_key_enabled(&cohort_region_key));
+}
+
+static ssize_t region_enabled_store(struct kobject *kobj,
+				    struct kobj_attribute *attr,
+				    const char *buf, size_t len)
+{
+	bool on;
+	int err = kstrtobool(buf, &on);
+
+	if (!err)
+		err = cohort_region_switch(on);
+	return err ?: len;
+}
+COHORT_ATTR_RW(region, enabled);
+
+static ssize_t region_order_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", cohort_order);
+}
+COHORT_ATTR_RO(region, order);
+
+static ssize_t region_parked_max_kb_show(struct kobject *kobj,
+					 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", K(READ_ONCE(cohort_parked_max)));
+}
+
+static ssize_t region_parked_max_kb_store(struct kobject *kobj,
+					  struct kobj_attribute *attr,
+					  const char *buf, size_t len)
+{
+	unsigned long kb;
+	int err = kstrtoul(buf, 10, &kb);
+
+	if (err)
+		return err;
+	if (kb > K(totalram_pages()))
+		return -EINVAL;
+	WRITE_ONCE(cohort_parked_max, kb >> (PAGE_SHIFT - 10));
+	return len;
+}
+COHORT_ATTR_RW(region, parked_max_kb);
+
+static ssize_t region_compact_delay_ms_show(struct kobject *kobj,
+					    struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(cohort_compact_delay_ms));
+}
+
+static ssize_t region_compact_delay_ms_store(struct kobject *kobj,
+					     struct kobj_attribute *attr,
+					     const char *buf, size_t len)
+{
+	unsigned int ms;
+	int err = kstrtouint(buf, 10, &ms);
+
+	if (err)
+		return err;
+	if (ms > 60 * MSEC_PER_SEC)
+		return -EINVAL;
+	WRITE_ONCE(cohort_compact_delay_ms, ms);
+	return len;
+}
+COHORT_ATTR_RW(region, compact_delay_ms);
+
+#define REGION_BLOCKS(_name, _kind)					\
+static ssize_t region_##_name##_show(struct kobject *kobj,		\
+				     struct kobj_attribute *attr, char *buf) \
+{									\
+	unsigned long nr[COHORT_NR_KINDS];				\
+									\
+	cohort_block_stats(nr);						\
+	return sysfs_emit(buf, "%lu\n", nr[_kind]);			\
+}									\
+COHORT_ATTR_RO(region, _name)
+
+REGION_BLOCKS(process_blocks, COHORT_PROCESS);
+REGION_BLOCKS(shared_blocks, COHORT_SHARED);
+REGION_BLOCKS(service_blocks, COHORT_SVC);
+REGION_BLOCKS(cache_blocks, COHORT_CACHE);
+
+static struct attribute *region_attrs[] = {
+	&region_enabled_attr.attr,
+	&region_order_attr.attr,
+	&region_parked_max_kb_attr.attr,
+	&region_compact_delay_ms_attr.attr,
+	&region_process_blocks_attr.attr,
+	&region_shared_blocks_attr.attr,
+	&region_service_blocks_attr.attr,
+	&region_cache_blocks_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group region_group = {
+	.name = "region",
+	.attrs = region_attrs,
+};
+
+/* buffer/ */
+
+static ssize_t buffer_enabled_show(struct kobject *kobj,
+				   struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", static_key_enabled(&cohort_buffer_key));
+}
+
+static ssize_t buffer_enabled_store(struct kobject *kobj,
+				    struct kobj_attribute *attr,
+				    const char *buf, size_t len)
+{
+	bool on;
+	int err = kstrtobool(buf, &on);
+
+	if (err)
+		return err;
+	if (on)
+		static_branch_enable(&cohort_buffer_key);
+	else
+		static_branch_disable(&cohort_buffer_key);
+	return len;
+}
+COHORT_ATTR_RW(buffer, enabled);
+
+#define BUFFER_COUNTER(_name, _which)					\
+static ssize_t buffer_##_name##_show(struct kobject *kobj,		\
+				     struct kobj_attribute *attr, char *buf) \
+{									\
+	return cohort_buffer_read(_which, buf);				\
+}									\
+COHORT_ATTR_RO(buffer, _name)
+
+BUFFER_COUNTER(order0, 0);
+BUFFER_COUNTER(order4, 4);
+BUFFER_COUNTER(order8, 8);
+BUFFER_COUNTER(zero_ns, MAX_PAGE_ORDER + 1);
+
+static struct attribute *buffer_attrs[] = {
+	&buffer_enabled_attr.attr,
+	&buffer_order0_attr.attr,
+	&buffer_order4_attr.attr,
+	&buffer_order8_attr.attr,
+	&buffer_zero_ns_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group buffer_group = {
+	.name = "buffer",
+	.attrs = buffer_attrs,
+};
+
+/* health/: what could be built right now */
+
+static unsigned long cohort_free_from(unsigned int order)
+{
+	unsigned long pages = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone) {
+		unsigned int i;
+
+		for (i = order; i < NR_PAGE_ORDERS; i++)
+			pages += READ_ONCE(zone->free_area[i].nr_free) << i;
+	}
+	return pages;
+}
+
+#define HEALTH_ORDER(_order)						\
+static ssize_t health_order##_order##_kb_show(struct kobject *kobj,	\
+				struct kobj_attribute *attr, char *buf)	\
+{									\
+	return sysfs_emit(buf, "%lu\n", K(cohort_free_from(_order)));	\
+}									\
+COHORT_ATTR_RO(health, order##_order##_kb)
+
+HEALTH_ORDER(0);
+HEALTH_ORDER(4);
+HEALTH_ORDER(8);
+
+static ssize_t health_piece_kb_show(struct kobject *kobj,
+				    struct kobj_attribute *attr, char *buf)
+{
+	int order = MAX_PAGE_ORDER;
+
+	while (order >= 0 && !cohort_free_from(order))
+		order--;
+	return sysfs_emit(buf, "%lu\n", order < 0 ? 0 : K(1UL << order));
+}
+COHORT_ATTR_RO(health, piece_kb);
+
+static struct attribute *health_attrs[] = {
+	&health_order0_kb_attr.attr,
+	&health_order4_kb_attr.attr,
+	&health_order8_kb_attr.attr,
+	&health_piece_kb_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group health_group = {
+	.name = "health",
+	.attrs = health_attrs,
+};
+
+static const struct attribute_group *cohort_groups[] = {
+	&cohort_group,
+	&region_group,
+	&buffer_group,
+	&health_group,
+	NULL,
+};
+
+/**
+ * cohort_sysfs_init() - make /sys/kernel/mm/cohort/
+ *
+ * Return: 0 or a negative errno.
+ */
+int __init cohort_sysfs_init(void)
+{
+	int err;
+
+	cohort_kobj = kobject_create_and_add("cohort", mm_kobj);
+	if (!cohort_kobj)
+		return -ENOMEM;
+	err = sysfs_create_groups(cohort_kobj, cohort_groups);
+	if (err)
+		kobject_put(cohort_kobj);
+	return err;
+}
