@@ -54,6 +54,8 @@ static bool open_counters(void)
 	char path[96];
 	int i;
 
+	if (spit(COUNTERS "enabled", "1"))
+		return false;
 	for (i = 0; i <= NR_ORDERS; i++) {
 		snprintf(path, sizeof(path), COUNTERS "%s", names[i]);
 		counter_fd[i] = open(path, O_RDONLY | O_CLOEXEC);
