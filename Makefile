@@ -1,11 +1,46 @@
-# `make run` shows the result, `make test` runs everything CI checks.
+# `make run` shows the main result, `make test` runs everything CI checks. Both install what they
+# need on a Debian-like machine, as root or with sudo, and do nothing twice.
 VENV := .venv
 COHORT := $(VENV)/bin/cohort
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: run test venv clean
+PACKAGES := bc binutils bison ccache e2fsprogs flex gcc git libc6-dev libelf-dev libssl-dev \
+	patch perl python3 python3-venv qemu-system-x86 shellcheck util-linux xz-utils
+# The release the patches are made for; a later one of the series will do if it is gone.
+SOURCE := linux-source-6.12
+SOURCE_VERSION := 6.12.117-1~deb12u1
+
+LAUNCHES := 200
+SEED := 1
+REPORT := out/report.html
+
+.PHONY: run test unit packages venv clean
+.DEFAULT_GOAL := run
+
+run: packages venv
+	$(COHORT) compare none region --workload phone-2g \
+		--launches $(LAUNCHES) --seed $(SEED) --report $(REPORT)
+
+test: packages venv
+	$(VENV)/bin/pytest -v --durations=15
+
+# Seconds, not minutes: no kernel, no guest.
+unit: venv
+	$(VENV)/bin/pytest -m "not kernel and not integration"
+
+packages:
+	@installed() { dpkg-query -W -f '$${Status}\n' "$$@" 2>/dev/null | grep -c '^install ok'; }; \
+	if [ "$$(installed $(PACKAGES) $(SOURCE))" != $(words $(PACKAGES) $(SOURCE)) ]; then \
+		set -ex; export DEBIAN_FRONTEND=noninteractive; \
+		$(SUDO) apt-get update; \
+		$(SUDO) apt-get install -y --no-install-recommends $(PACKAGES); \
+		$(SUDO) apt-get install -y --no-install-recommends $(SOURCE)=$(SOURCE_VERSION) || \
+			$(SUDO) apt-get install -y --no-install-recommends $(SOURCE); \
+	fi
+
 venv: $(VENV)/installed
 
-$(VENV)/installed: requirements.txt requirements-dev.txt pyproject.toml
+$(VENV)/installed: requirements.txt requirements-dev.txt pyproject.toml | packages
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .

@@ -152,7 +152,13 @@ def _supported(tree: Path) -> source.Release:
     return release
 
 
-def _original(tree: Path, file: str) -> Path:
+def touched_files(series: Series) -> list[str]:
+    """The files of the tree the patches change, by name, in order of appearance."""
+    texts = [(series.patches / name).read_text() for name in series.names]
+    return list(dict.fromkeys(file for text in texts for file in TARGET.findall(text)))
+
+
+def original(tree: Path, file: str) -> Path:
     """The file as it was before us, which on a patched tree is the copy we kept."""
     kept = tree / STATE / "original" / file
     return kept if kept.is_file() else tree / file
@@ -160,18 +166,13 @@ def _original(tree: Path, file: str) -> Path:
 
 def _stage(tree: Path, stage: Path, series: Series, report: Report) -> list[str]:
     """Patch copies in `stage`; returns the files that changed, relative to the tree."""
-    changed = []
-    for name in series.names:
-        for file in TARGET.findall((series.patches / name).read_text()):
-            copy = stage / file
-            if copy.exists():
-                continue
-            original = _original(tree, file)
-            if not original.is_file():
-                raise PatchError(f"{name} changes {file}, which {tree} does not have")
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(original, copy)
-            changed.append(file)
+    changed = touched_files(series)
+    for file in changed:
+        before = original(tree, file)
+        if not before.is_file():
+            raise PatchError(f"the patches change {file}, which {tree} does not have")
+        (stage / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(before, stage / file)
     fuzz = 0 if str(report.release) == source.PINNED else FUZZ
     for name in series.names:
         report.notes += _patch(stage, series.patches / name, fuzz, report.release)

@@ -1,0 +1,92 @@
+"""Checkers run over the tree, as test cases: formatting, types, shell, kernel style."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cohort import paths
+from cohort.kernel import overlay, source
+
+BIN = Path(sys.executable).parent
+C_FILES = sorted((paths.OVERLAY / "mm" / "cohort").rglob("*.[ch]"))
+SHELL = [paths.ROOT / ".ci" / "run", *sorted(paths.ROOT.glob("tests/**/*.sh"))]
+
+
+def check(*words: str | Path, cwd: Path = paths.ROOT) -> str:
+    """Run a checker; the test fails with what it printed."""
+    argv = [str(x) for x in words]
+    done = subprocess.run(argv, cwd=cwd, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, (
+        f"{' '.join(argv[:4])}:\n{done.stdout[-6000:]}{done.stderr[-3000:]}"
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.gate
+def test_python_is_formatted() -> None:
+    check(BIN / "ruff", "format", "--check", ".")
+
+
+@pytest.mark.gate
+def test_python_has_no_lint() -> None:
+    check(BIN / "ruff", "check", ".")
+
+
+@pytest.mark.gate
+def test_python_types() -> None:
+    check(BIN / "mypy", "--strict", "src")
+
+
+@pytest.mark.gate
+def test_shell() -> None:
+    if shutil.which("shellcheck") is None:
+        pytest.skip("shellcheck is not installed")
+    check("shellcheck", *SHELL)
+
+
+@pytest.mark.gate
+def test_arithmetic_under_sanitizers() -> None:
+    if not (paths.ROOT / "tests" / "host" / "Makefile").is_file():
+        pytest.skip("there is no tests/host")
+    check("make", "-C", "tests/host")
+
+
+@pytest.mark.kernel
+def test_patches_fit_the_pinned_release_exactly(tree: Path, tmp_path: Path) -> None:
+    """Zero fuzz, zero lines off, and taken off again to the byte."""
+    if str(source.read_release(tree)) != source.PINNED:
+        pytest.skip(f"the source installed is not {source.PINNED}")
+    series = overlay.load_series()
+    names = overlay.touched_files(series)
+    copy = tmp_path / "linux"
+    for name in ["Makefile", "mm/Makefile", *names]:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(overlay.original(tree, name), copy / name)
+    before = {name: (copy / name).read_bytes() for name in names}
+    report = overlay.apply(copy, series)
+    assert report.action == "applied"
+    assert report.notes == []
+    overlay.revert(copy)
+    assert {name: (copy / name).read_bytes() for name in names} == before
+    assert not (copy / overlay.STATE).exists()
+
+
+@pytest.mark.kernel
+def test_checkpatch(tree: Path) -> None:
+    """No error and no warning in what is new."""
+    for file in C_FILES:
+        check(
+            *("perl", tree / "scripts/checkpatch.pl", "--no-tree", "--terse", "--no-summary"),
+            *("--ignore", "FILE_PATH_CHANGES,SPDX_LICENSE_TAG", "-f", file),
+            cwd=tree,
+        )
+
+
+@pytest.mark.kernel
+def test_kernel_doc(tree: Path) -> None:
+    headers = [*C_FILES, *sorted(paths.OVERLAY.glob("include/**/*.h"))]
+    said = check("perl", tree / "scripts/kernel-doc", "-none", *headers, cwd=tree)
+    assert "warning" not in said, said
