@@ -115,7 +115,7 @@ def _draw_memory(results: Sequence[Result]) -> Figure:
     for (name, title), ax in zip(_MEMORY.items(), axes, strict=True):
         _lines(ax, results, name)
         ax.set_title(title)
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))
         ax.set_xlim(left=0)
     figure.supxlabel("app launches", fontsize=9)
     _legend(figure, results)

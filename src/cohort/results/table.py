@@ -41,8 +41,10 @@ class Cell:
         if self.versus is None or self.spread is None:
             return ""
         old, new = self.versus.median, self.spread.median
+        if old == new:
+            return "(±0 %)"
         if old == 0:
-            return "(±0 %)" if new == 0 else "(from 0)"
+            return "(from 0)"
         return f"({(new - old) / abs(old) * 100:+.1f} %){'*' if self.significant else ''}"
 
     @property
