@@ -96,8 +96,6 @@ static void look_for_dead(void)
 			continue;
 		if (known_pid[i] && sh->slot[i].lmkd_killed != (uint32_t)known_pid[i])
 			died_alone(i, known_pid[i]);
-		else if (known_pid[i] && i == foreground)
-			fatal("lmkd killed the foreground app %s", prof(i)->name);
 		if (known_pid[i])
 			buffer_free_async(i);
 		known_pid[i] = pid;
@@ -121,6 +119,7 @@ static void start(int i, int adj)
 	s->adj = adj;
 	s->done = s->seq;
 	s->majflt = 0;
+	s->lmkd_killed = 0;
 	command(i, OP_START);
 	zygote_fork(i);
 }
@@ -200,23 +199,34 @@ static void wake_some(struct rng *r, bool cached, uint64_t n)
 	}
 }
 
-/* The app is on the screen: true if it had to be started. */
+/* To the screen: true if the app had to be started. */
 static bool bring_up(int app)
 {
-	bool cold;
-
+	foreground = app;
 	if (alive(app))
 		wait_idle(app);
-	foreground = app;
-	cold = !alive(app);
-	if (cold) {
-		known_pid[app] = 0;
+	look_for_dead();
+	if (!alive(app)) {
 		start(app, ADJ_FOREGROUND);
-	} else {
-		assign_adj(app, ADJ_FOREGROUND);
-		command(app, OP_RESUME);
+		return true;
 	}
-	return cold;
+	assign_adj(app, ADJ_FOREGROUND);
+	command(app, OP_RESUME);
+	return false;
+}
+
+/*
+ * Wait until it is ready. lmkd may have chosen it just before it came to the
+ * screen, as happens on a phone; then it starts cold. Returns true if it did.
+ */
+static bool wait_ready(int app)
+{
+	if (wait_idle(app))
+		return false;
+	start(app, ADJ_FOREGROUND);
+	if (!wait_idle(app))
+		fatal("%s was killed while starting in launch %u", prof(app)->name, sh->launch);
+	return true;
 }
 
 static void launch_app(int app, struct rng *r)
@@ -226,16 +236,15 @@ static void launch_app(int app, struct rng *r)
 	bool cold;
 
 	cold = bring_up(app);
-	if (cold)
-		majflt = 0;
 	s->last_used = sh->launch;
 	buffer_free_async(home);
 	update_adjs();
 	wake_some(r, false, sh->conf.set.services_woken);
 	wake_some(r, true, sh->conf.set.cached_woken);
-	if (!wait_idle(app))
-		fatal("%s was killed while starting in launch %u", prof(app)->name, sh->launch);
+	cold |= wait_ready(app);
 	t = now_ns() - t;
+	if (cold)
+		majflt = 0;
 	record("{\"r\":\"launch\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"kind\":\"%s\","
 	       "\"ns\":%llu,\"majflt\":%llu}", (unsigned long long)now_ns(), sh->launch,
 	       prof(app)->name, cold ? "cold" : "resume", (unsigned long long)t,
@@ -262,20 +271,13 @@ static void use_app(int app, uint64_t end)
 static void go_home(int app)
 {
 	set_busy(true);
-	foreground = home;
+	bring_up(home);
 	previous = app;
 	sh->slot[home].last_used = sh->launch;
-	if (!alive(home)) {
-		known_pid[home] = 0;
-		start(home, ADJ_FOREGROUND);
-	} else {
-		command(home, OP_RESUME);
-	}
 	buffer_free_async(app);
 	update_adjs();
 	command(app, OP_BACKGROUND);
-	if (!wait_idle(home))
-		fatal("the launcher was killed in launch %u", sh->launch);
+	wait_ready(home);
 	wait_idle(app);
 	set_busy(false);
 	wait_scaled_ms(sh->conf.set.home_ms);

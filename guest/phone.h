@@ -144,7 +144,6 @@ struct slot {
 	int32_t pid;			/* 0: not running; written by zygote */
 	int32_t adj;
 	uint32_t lmkd_killed;		/* pid lmkd killed, 0 if none */
-	uint32_t kill_adj;
 	uint64_t majflt;
 	uint64_t last_used;		/* launch number, for LRU order */
 	uint32_t buf_done;		/* answers of the buffer allocator */

@@ -1,0 +1,186 @@
+"""Workload files: the shipped one, and errors that name file, line and key."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cohort import paths
+from cohort.errors import UsageError
+from cohort.phone.workload import (
+    launch_sequence,
+    launch_weights,
+    load_workload,
+    render_conf,
+    workload_names,
+)
+
+TEXT = (paths.WORKLOADS / "phone-2g.toml").read_text()
+
+
+def _broken(tmp_path: Path, old: str, new: str) -> str:
+    assert old in TEXT
+    path = tmp_path / "bad.toml"
+    path.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(UsageError) as caught:
+        load_workload(path)
+    assert str(path) in caught.value.message
+    return caught.value.message
+
+
+def _line(text: str, path: str) -> int:
+    return next(i for i, line in enumerate(text.splitlines(), 1) if line.startswith(path))
+
+
+def test_the_papers_phone() -> None:
+    phone = load_workload("phone-2g")
+    assert (phone.memory_mb, phone.cpus) == (2048, 2)
+    # 25 persistent, 21 service, 9 normal; five persistent ones are the guest's own, and
+    # one normal one is the launcher (region paper, 4.1.2)
+    classes = [p.process_class for p in phone.process.values()]
+    counts = {g.process_class: g.count.value for g in phone.group.values()}
+    assert classes.count("persistent") + counts["persistent"] + 5 == 25
+    assert counts["service"] == 21
+    assert counts["normal"] + 1 == 9
+    assert sum(not app.home for app in phone.app.values()) == 22
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_every_number_says_where_it_comes_from(name: str) -> None:
+    text = (paths.WORKLOADS / f"{name}.toml").read_text()
+    for line in text.splitlines():
+        if re.search(r"=\s*-?\d", line) and not line.startswith("#"):
+            assert 'source = "' in line, line
+    load_workload(name)
+
+
+def test_unknown_name_suggests() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_workload("phone-2gb")
+    assert "phone-2g" in str(caught.value.hint)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="none.toml"):
+        load_workload(tmp_path / "none.toml")
+
+
+def test_not_toml(tmp_path: Path) -> None:
+    assert "not TOML" in _broken(tmp_path, "[machine]", "[machine")
+
+
+def test_unknown_key_has_its_line(tmp_path: Path) -> None:
+    message = _broken(tmp_path, "[zygote]\nheap_mb", "[zygote]\nheap_mib")
+    line = _line(TEXT, "[zygote]") + 1
+    # the missing key is reported at its table, the unknown one at its own line
+    assert f":{line}: zygote.heap_mib" in message or f":{line - 1}: zygote.heap_mb" in message
+
+
+def test_number_without_a_source(tmp_path: Path) -> None:
+    old = next(x for x in TEXT.splitlines() if x.startswith("cow_mb"))
+    message = _broken(tmp_path, old, "cow_mb = 3")
+    assert f":{_line(TEXT, 'cow_mb')}: zygote.cow_mb" in message
+
+
+def test_cited_needs_a_note(tmp_path: Path) -> None:
+    old = next(x for x in TEXT.splitlines() if x.startswith("home_ms"))
+    message = _broken(tmp_path, old, 'home_ms = { value = 5000, source = "cited" }')
+    assert f":{_line(TEXT, 'home_ms')}: time.home_ms" in message
+    assert "needs a note" in message
+
+
+def test_negative_size(tmp_path: Path) -> None:
+    old = next(x for x in TEXT.splitlines() if x.startswith("think_us"))
+    message = _broken(tmp_path, old, 'think_us = { value = -1, source = "assumed" }')
+    assert "faults.think_us.value" in message
+
+
+def test_key_of_the_right_table(tmp_path: Path) -> None:
+    """heap_mb stands in many tables: the line must be the one of the table at fault."""
+    start = TEXT.index("[category.browser]")
+    head, tail = TEXT[:start], TEXT[start:]
+    path = tmp_path / "bad.toml"
+    path.write_text(head + re.sub(r"heap_mb = .*", 'heap_mb = "big"', tail, count=1))
+    with pytest.raises(UsageError) as caught:
+        load_workload(path)
+    line = (
+        head.count("\n")
+        + 1
+        + tail.splitlines().index(next(x for x in tail.splitlines() if x.startswith("heap_mb")))
+    )
+    assert f":{line}: category.browser.heap_mb" in caught.value.message
+
+
+def test_unknown_category(tmp_path: Path) -> None:
+    message = _broken(tmp_path, 'category = "browser"', 'category = "browsing"')
+    assert "no category 'browsing'" in message
+    assert f":{_line(TEXT, '[app.browser]')}: app.browser" in message
+
+
+def test_two_launchers(tmp_path: Path) -> None:
+    assert "home = true" in _broken(tmp_path, "[app.cnn]\n", "[app.cnn]\nhome = true\n")
+
+
+def test_sequence_follows_the_weights() -> None:
+    phone = load_workload("phone-2g")
+    weights = launch_weights(phone)
+    assert sum(weights.values()) == pytest.approx(1)
+    sequence = launch_sequence(phone, seed=3, launches=10000)
+    games = sum(phone.app[x].category == "games" for x in sequence) / len(sequence)
+    assert games == pytest.approx(0.185, abs=0.02)  # table 2
+    assert all(a != b for a, b in zip(sequence, sequence[1:], strict=False))
+    top = sorted(weights.values(), reverse=True)
+    assert sum(top[:5]) > 0.4 and top[-1] < 0.02  # few favourites and a long tail
+
+
+def test_sequence_is_the_seeds() -> None:
+    phone = load_workload("phone-2g")
+    first = launch_sequence(phone, seed=1, launches=50)
+    assert first == launch_sequence(phone, seed=1, launches=50)
+    assert first == launch_sequence(phone, seed=1, launches=100)[:50]
+    assert first != launch_sequence(phone, seed=2, launches=50)
+
+
+def _conf(**changes: object) -> str:
+    arguments = {"seed": 1, "launches": 5, "writes": [], "time": "virtual"} | changes
+    return render_conf(load_workload("phone-2g"), **arguments)  # type: ignore[arg-type]
+
+
+def test_conf_has_all_the_guest_wants() -> None:
+    """Every key of the guest's own table, no more: they must not drift apart."""
+    source = (paths.GUEST / "conf.c").read_text()
+    wanted = set(re.findall(r"\bSET\((\w+)\)", source)) - {"field"}
+    conf = _conf(writes=[("/proc/sys/vm/swappiness", "60")])
+    assert {line.split()[1] for line in conf.splitlines() if line.startswith("set ")} == wanted
+    known = set(re.findall(r"\bPROF\((\w+)\)", source)) | {"home"}
+    app = next(line for line in conf.splitlines() if line.startswith("app launcher"))
+    assert {word.split("=")[0] for word in app.split()[2:]} <= known
+    assert "write /proc/sys/vm/swappiness 60" in conf.splitlines()
+    assert conf.count("\nlaunch ") == 5
+
+
+def test_conf_fits_the_guests_buffers() -> None:
+    assert max(len(line) for line in _conf().splitlines()) < 1000
+
+
+def test_real_time_waits_less() -> None:
+    assert "set time_scale 1\n" in _conf()
+    assert "set time_scale 1\n" not in _conf(time="real")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"launches": 0},
+        {"launches": 10**6},
+        {"seed": -1},
+        {"writes": [("proc/sys", "1")]},
+        {"writes": [("/proc/a b", "1")]},
+        {"writes": [("/proc/a", "")]},
+        {"writes": [("/proc/a", "1\n2")]},
+        {"writes": [("/proc/a", "x" * 200)]},
+    ],
+)
+def test_what_the_guest_cannot_take(changes: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        _conf(**changes)
