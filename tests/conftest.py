@@ -1,12 +1,15 @@
 """What all tests share: a fake kernel tree, an `out/` of their own, the command in-process."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from cohort import cli
+from cohort.kernel import overlay, source
+from cohort.kernel.build import Kernel, KernelSpec, build
+from cohort.log import Update, line_writer
+from tests_support import Outcome
 
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = {patch}\nEXTRAVERSION =\n"
 ALLOC_C = """\
@@ -26,15 +29,6 @@ int alloc_slow(int order)
 \treturn page;
 }
 """
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a command ended."""
-
-    code: int
-    stdout: str
-    stderr: str
 
 
 @pytest.fixture
@@ -74,3 +68,51 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
         return tree
 
     return make
+
+
+@pytest.fixture(scope="session")
+def announce(pytestconfig: pytest.Config) -> Callable[[str], Update]:
+    """Progress of long preparations, past pytest's capture: a build takes minutes."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+
+    def task(title: str) -> Update:
+        line = line_writer(title)
+
+        def update(done: int, total: int) -> None:
+            with capture.global_and_fixture_disabled():
+                line(done, total)
+
+        return update
+
+    return task
+
+
+@pytest.fixture(scope="session")
+def tree(announce: Callable[[str], Update]) -> Path:
+    """The fetched kernel source with Cohort on it, as the builds use it."""
+    found = source.fetch(announce("unpacking the kernel source, MiB"))
+    overlay.apply(found)
+    return found
+
+
+@pytest.fixture(scope="session")
+def kernel(announce: Callable[[str], Update]) -> Callable[[str], Kernel]:
+    """Build a kernel variant: "stock", "cohort" or "debug"."""
+
+    def make(variant: str) -> Kernel:
+        spec = KernelSpec.variant(variant)
+        return build(spec, announce(f"building kernel {spec.name}"))
+
+    return make
+
+
+ORDER = {"gate": 0, "unit": 1, "kernel": 2, "integration": 3}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Quick ones first: a misplaced blank should not be found after half an hour of guests."""
+
+    def rank(item: pytest.Item) -> int:
+        return max([ORDER[m.name] for m in item.iter_markers() if m.name in ORDER] or [1])
+
+    items.sort(key=rank)

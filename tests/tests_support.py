@@ -1,6 +1,16 @@
 """Helpers that are no fixtures."""
 
+from dataclasses import dataclass
 from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
 
 
 def snapshot(tree: Path) -> dict[str, bytes | None]:

@@ -24,6 +24,7 @@ PACKAGES = {
     "bison": "bison",
     "flex": "flex",
     "gcc": "gcc",
+    "debugfs": "e2fsprogs",
     "ld": "binutils",
     "make": "make",
     "mke2fs": "e2fsprogs",

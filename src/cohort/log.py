@@ -49,7 +49,7 @@ class Board:
     def task(self, title: str) -> Update:
         """A new piece of work; the returned function reports how far it is."""
         if self._bars is None:
-            return _line_writer(title)
+            return line_writer(title)
         bars = self._bars
         task = bars.add_task(title, total=None)
 
@@ -77,7 +77,7 @@ def progress() -> Iterator[Board]:
         yield Board(bars)
 
 
-def _line_writer(title: str) -> Update:
+def line_writer(title: str) -> Update:
     """Progress for a log file: a line every LINE_EVERY_S seconds, and one at the end."""
     last = time.monotonic()
     ended = False

@@ -20,7 +20,7 @@ def out_dir() -> Path:
 
 
 def made(*parts: str) -> Path:
-    """A directory under `out_dir()`, created."""
+    """A directory under `out_dir()`, created. Resolved: a build must not see it by two names."""
     path = out_dir().joinpath(*parts)
     path.mkdir(parents=True, exist_ok=True)
-    return path
+    return path.resolve()

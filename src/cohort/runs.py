@@ -144,7 +144,9 @@ def execute(
     Builds kernel, guest and storage first if need be. Raises GuestError if the guest fails; what
     it left behind stays in a directory ending in `.failed`.
     """
-    return _execute(_plan(spec, prepare([spec])), progress or _ignore, stop or threading.Event())
+    workload = load_workload(spec.workload)
+    plan = _plan(spec, workload, prepare([spec]))
+    return _execute(plan, progress or _ignore, stop or threading.Event())
 
 
 def execute_matrix(
@@ -154,8 +156,10 @@ def execute_matrix(
 
     `progress` counts launches over all runs. The first failure stops the others.
     """
+    # Before the kernels: a mistyped name should not be found after a build.
+    workloads = [load_workload(spec.workload) for spec in specs]
     kernels = prepare(specs)
-    plans = [_plan(spec, kernels) for spec in specs]
+    plans = [_plan(spec, load, kernels) for spec, load in zip(specs, workloads, strict=True)]
     stop = threading.Event()
     report = _sum_progress([spec.launches for spec in specs], progress or _ignore)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
@@ -178,8 +182,7 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
         return {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
 
 
-def _plan(spec: RunSpec, kernels: dict[KernelSpec, Kernel]) -> Plan:
-    workload = load_workload(spec.workload)
+def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) -> Plan:
     kernel = kernels[spec.kernel_spec]
     accel = accelerators.choose(spec.accel, kernel)
     conf = render_conf(

@@ -89,14 +89,18 @@ class Report:
         return "\n".join(lines)
 
 
+def splats(console: str) -> list[str]:
+    """The lines with which a kernel complains of a bug."""
+    lines = (STAMP.sub("", line).strip() for line in console.replace("\r", "").splitlines())
+    return [line for line in lines if SPLAT.search(line)]
+
+
 def parse(console: str) -> Report:
     """Read KTAP out of a kernel's console, between the other things the kernel says."""
-    report = Report()
+    report = Report(problems=splats(console))
     suite, planned, seen, notes = "", 0, 0, list[str]()
     for raw in console.replace("\r", "").splitlines():
         line = STAMP.sub("", raw)
-        if SPLAT.search(line):
-            report.problems.append(line.strip())
         if match := SUBTEST.match(line):
             # A parameterised case opens a subtest of its own, two steps in: not a suite.
             if line.startswith(" " * 4) and not line.startswith(" " * 8):

@@ -21,7 +21,7 @@ NEEDED_GIB = 12
 
 PROGRAMS = (
     *("gcc", "ld", "make", "flex", "bison", "bc", "perl", "patch", "tar", "xz"),
-    *("mke2fs", "setpriv", "qemu-system-x86_64"),
+    *("mke2fs", "debugfs", "setpriv", "qemu-system-x86_64"),
 )
 HEADERS = {"gelf.h": "libelf-dev", "openssl/ssl.h": "libssl-dev"}
 

@@ -1,0 +1,43 @@
+"""What the tests with guests share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cohort import paths
+
+
+def guests_alive() -> list[int]:
+    """Process ids of QEMUs that write into our output directory."""
+    mark = str(paths.out_dir()).encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes()
+        except OSError:  # it ended meanwhile
+            continue
+        if b"qemu-system" in words.split(b"\0")[0] and mark in words:
+            found.append(int(entry.parent.name))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def no_guest_is_left(out_of_tests: Path) -> Iterator[None]:
+    """Every test here ends without a QEMU of its own."""
+    yield
+    assert guests_alive() == []
+
+
+@pytest.fixture
+def out_of_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs of tests go aside, so that no guest of the user's is taken for one of ours; the
+    kernels are those of everybody."""
+    real = paths.out_dir()
+    out = real / "tests"
+    out.mkdir(exist_ok=True)
+    kernels = out / "kernel"
+    if not kernels.is_symlink():
+        kernels.symlink_to(real / "kernel")
+    monkeypatch.setenv("COHORT_OUT", str(out))
+    return out

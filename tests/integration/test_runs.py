@@ -1,0 +1,117 @@
+"""Whole runs in QEMU: they finish, they repeat to the byte, and nothing outlives them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cohort import runs
+from cohort.errors import GuestError
+from cohort.kernel.build import Kernel
+from cohort.policy import load_policy
+from cohort.runs import RunSpec
+from tests_support import Outcome
+
+pytestmark = pytest.mark.integration
+
+LAUNCHES = 12
+MakeKernel = Callable[[str], Kernel]
+BIN = Path(sys.executable).parent
+
+
+def spec(policy: str, launches: int = LAUNCHES) -> RunSpec:
+    loaded = load_policy(policy)
+    if policy == "none":
+        # The stock policy on the stock kernel: Cohort not even compiled in.
+        loaded = loaded.model_copy(update={"name": "stock", "kernel": "stock"})
+    return RunSpec(loaded, "phone-2g", launches, seed=1)
+
+
+@contextmanager
+def loaded_host() -> Iterator[None]:
+    """Two busy processes a CPU, and one that writes to the disk."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    write = "while :; do dd if=/dev/zero bs=1M count=64 conv=fsync status=none of=load; done"
+    busy = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
+    busy.append(subprocess.Popen(["sh", "-c", write], start_new_session=True))
+    try:
+        yield
+    finally:
+        os.killpg(busy[-1].pid, signal.SIGKILL)
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("policy", ["none", "region"])
+def test_a_run_repeats_to_the_byte_whatever_the_host_does(
+    policy: str, kernel: MakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Boot smoke and determinism: one run on a quiet host, one on a busy one."""
+    wanted = spec(policy)
+    kernel(wanted.policy.kernel)
+    monkeypatch.chdir(tmp_path)
+    quiet = runs.execute(wanted)
+    records = list(quiet.records())
+    assert records[0]["r"] == "hello"
+    assert records[-1] == records[-1] | {"r": "end", "ok": True, "launches": LAUNCHES}
+    assert quiet.metrics["ui_order4"] is not None
+    files = ("records.jsonl", "metrics.json", "console.log", "phone.conf", "cmdline", "config")
+    before = {name: (quiet.path / name).read_bytes() for name in files}
+    with loaded_host():
+        busy = runs.execute(replace(wanted, fresh=True))
+    assert busy.path == quiet.path
+    for name, content in before.items():
+        assert (busy.path / name).read_bytes() == content, f"{name} differs"
+    assert runs.execute(wanted).meta == busy.meta, "a run that is there is not made again"
+
+
+def test_a_panic_is_an_error_with_the_console(kernel: MakeKernel) -> None:
+    kernel("cohort")
+    # A root file system the kernel cannot find, and no init of ours: the shortest way to a panic.
+    broken = replace(spec("none", 1), cmdline=("rdinit=/gone", "init=/gone"), accel="tcg")
+    with pytest.raises(GuestError) as error:
+        runs.execute(broken)
+    assert "Kernel panic" in error.value.message
+    assert error.value.console
+    assert error.value.run_dir is not None
+    assert error.value.run_dir.name.endswith(".failed")
+    assert (error.value.run_dir / "console.log").is_file()
+
+
+def test_a_failing_run_ends_the_command(kernel: MakeKernel, cohort: Callable[..., Outcome]) -> None:
+    kernel("cohort")
+    done = cohort("run", "none", "--launches", "50", "--accel", "tcg", "--timeout", "3")
+    assert done.code == 7
+    assert "ran out of time after 3 s" in done.stderr
+    assert "run directory: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
+def test_ending_the_command_ends_its_guests(
+    how: signal.Signals, code: int, kernel: MakeKernel, out_of_tests: Path
+) -> None:
+    """Two guests at once; the fixture looks whether one is left."""
+    kernel("cohort")
+    argv = [BIN / "cohort", "run", "none", "--launches", "50", "--seed", "8,9", "--fresh"]
+    command = subprocess.Popen(argv, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while len(list(out_of_tests.glob("runs/*-s[89]-*.part/qemu.json"))) < 2:
+        assert command.poll() is None, command.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(1)
+    command.send_signal(how)
+    assert command.wait(20) == code
+    time.sleep(0.5)
+    for part in out_of_tests.glob("runs/*-s[89]-*.part"):
+        (part / "qemu.json").unlink()

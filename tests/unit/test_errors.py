@@ -1,0 +1,184 @@
+"""Bad input and a bad host: a clear message and its own exit code, through the whole command."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cohort import cli, errors, host, paths
+from cohort.kernel import overlay, source
+from tests_support import Outcome, snapshot
+
+Cohort = Callable[..., Outcome]
+MakeTree = Callable[..., Path]
+
+
+def test_every_error_has_its_own_code() -> None:
+    kinds = [
+        *(errors.Failed, errors.UsageError, errors.MissingTool, errors.Skipped),
+        *(errors.BuildError, errors.PatchError, errors.GuestError, errors.HostError),
+    ]
+    assert [kind.exit_code for kind in kinds] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_an_unknown_policy(own_out: Path, cohort: Cohort) -> None:
+    done = cohort("run", "regoin")
+    assert done.code == 2
+    assert "no policy named 'regoin'" in done.stderr
+    assert "did you mean region?" in done.stderr
+
+
+def test_bad_toml_names_file_line_and_key(own_out: Path, tmp_path: Path, cohort: Cohort) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('title = "mine"\n\n[sysctl]\n"vm.swappiness" = []\n')
+    done = cohort("run", file)
+    assert done.code == 2
+    assert f"{file}:4:" in done.stderr
+    assert "vm.swappiness" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run", "none", "--launches", "0"), "at least 1"),
+        (("run", "none", "--seed", "one"), "not numbers"),
+        (("run", "none", "--workload", "phone-9g"), "phone-9g"),
+        (("kernel", "build", "--config", "base,x86_64,gone"), "no configuration fragment gone"),
+        (("kernel", "build", "--config", "base"), "name no machine"),
+        (("fly",), "No such command"),
+        (("run", "none", "--fast"), "No such option"),
+    ],
+)
+def test_bad_options(words: tuple[str, ...], message: str, own_out: Path, cohort: Cohort) -> None:
+    done = cohort(*words)
+    assert done.code == 2, done.stderr
+    assert message in done.stderr
+
+
+def test_a_missing_tool(
+    own_out: Path, cohort: Cohort, make_tree: MakeTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(host, "find", lambda program: shutil.which(program, path="/nowhere"))
+    done = cohort("kernel", "build", "--config", "base,x86_64", "--tree", make_tree())
+    assert done.code == 3
+    assert "gcc is not installed" in done.stderr
+    assert "apt-get install gcc" in done.stderr
+
+
+def test_doctor_names_the_package(
+    own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = host.find
+    gone = {"qemu-system-x86_64", "flex"}
+    monkeypatch.setattr(host, "find", lambda program: None if program in gone else real(program))
+    done = cohort("doctor", "--json")
+    assert done.code == 3
+    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert found["flex"]["install"] == "flex"
+    assert found["qemu-system-x86_64"]["install"] == "qemu-system-x86"
+    assert "qemu-system-x86" in done.stderr
+
+
+def test_the_source_is_not_installed(
+    own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source.fetch, "__defaults__", (Path("/usr/src/gone.tar.xz"),))
+    done = cohort("kernel", "fetch")
+    assert done.code == 3
+    assert "apt-get install linux-source-6.12" in done.stderr
+
+
+def test_a_patch_that_does_not_fit(
+    own_out: Path,
+    cohort: Cohort,
+    make_tree: MakeTree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    patches = tmp_path / "patches" / "6.12"
+    patches.mkdir(parents=True)
+    (patches / "series").write_text("0001-x.patch\n")
+    hunk = "--- a/mm/alloc.c\n+++ b/mm/alloc.c\n@@ -2 +2 @@ int f(void)\n-gone\n+new\n"
+    (patches / "0001-x.patch").write_text(hunk)
+    monkeypatch.setattr(paths, "PATCHES", patches.parent)
+    tree = make_tree()
+    before = snapshot(tree)
+    done = cohort("kernel", "patch", "--tree", tree)
+    assert done.code == 6
+    assert "mm/alloc.c:2: in int f(void): 0001-x.patch" in done.stderr
+    assert snapshot(tree) == before
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Root can read everything; be somebody else meanwhile."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_an_unreadable_tree(own_out: Path, cohort: Cohort, make_tree: MakeTree) -> None:
+    tree = make_tree()
+    (tree / "Makefile").chmod(0)
+    for parent in [tree, *tree.parents]:
+        if parent.owner() == tree.owner() and parent.is_relative_to("/tmp"):
+            parent.chmod(0o755)
+    with nobody():
+        done = cohort("kernel", "patch", "--tree", tree)
+    assert done.code == 8
+    assert f"permission denied: {tree / 'Makefile'}" in done.stderr
+
+
+def test_a_full_disk(make_tree: MakeTree, tmp_path: Path) -> None:
+    """On a disk with no room for the overlay the command fails and the tree is as it was."""
+    if shutil.which("unshare") is None:
+        pytest.skip("unshare is not installed")
+    tree, disk = make_tree(), tmp_path / "disk"
+    disk.mkdir()
+    (tmp_path / "overlay" / "mm").mkdir(parents=True)
+    (tmp_path / "overlay" / "mm" / "big.c").write_text("x" * (1 << 20))
+    code = f"""
+from pathlib import Path
+from cohort import cli, paths
+paths.OVERLAY, paths.PATCHES = Path("{tmp_path}/overlay"), Path("{tmp_path}/patches")
+cli.main(["kernel", "patch", "--tree", "{disk}/linux"])
+"""
+    script = f"""
+mount -t tmpfs -o size=256k none {disk} || exit 77
+cp -r {tree} {disk}/linux
+"{sys.executable}" -c '{code}'
+code=$?
+diff -r {tree} {disk}/linux || exit 99
+exit $code
+"""
+    flags = ["-m"] if os.geteuid() == 0 else ["-rm"]
+    done = subprocess.run(["unshare", *flags, "sh", "-c", script], text=True, capture_output=True)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("cannot mount here")
+    assert done.returncode == 8, done.stderr + done.stdout
+    assert "the disk is full" in done.stderr
+
+
+def test_a_closed_pipe_is_no_traceback() -> None:
+    line = f"{sys.executable} -m cohort doctor | head -c 1"
+    done = subprocess.run(["sh", "-c", line], text=True, capture_output=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
+def test_verbs_are_there() -> None:
+    context = cli.cohort.make_context("cohort", ["doctor"])
+    for verb in cli.VERBS:
+        assert cli.cohort.get_command(context, verb) is not None
+    assert overlay.STATE.startswith(".")
