@@ -181,7 +181,8 @@ def _draw_latency(results: Sequence[Result]) -> Figure | None:
                 ax.step(values, share, where="post", color=colour, label=policy, linewidth=1.6)
                 drawn = True
         ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        low, high = ax.get_xlim()
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 300 * low else (1.0, 2.0, 5.0)))
         ax.xaxis.set_major_formatter(FuncFormatter(lambda us, _: f"{us:,g}"))
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_title(title)
