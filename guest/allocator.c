@@ -34,6 +34,7 @@ static const int orders[NR_ORDERS] = { 8, 4, 0 };
 struct buf {
 	int fd;
 	int slot;
+	bool gpu;
 };
 
 struct composition {
@@ -139,13 +140,13 @@ static int heap_alloc(uint64_t bytes)
 	return data.fd;
 }
 
-static int keep(int slot, int fd)
+static int keep(int slot, int fd, bool gpu)
 {
 	if (fd < 0)
 		return fd;
 	if (nr_bufs == MAX_BUFS)
 		fatal("more than %d buffers", MAX_BUFS);
-	bufs[nr_bufs++] = (struct buf){ .fd = fd, .slot = slot };
+	bufs[nr_bufs++] = (struct buf){ .fd = fd, .slot = slot, .gpu = gpu };
 	return 0;
 }
 
@@ -185,29 +186,16 @@ static int do_alloc(int slot, uint64_t bytes)
 	snapshot(&after);
 	counting(false);
 	report(slot, bytes, fd >= 0, t, &before, &after);
-	return keep(slot, fd);
+	return keep(slot, fd, false);
 }
 
-/*
- * Memory of a GPU driver: single pages that cannot move. Pieces below 64 KiB
- * are made of order-0 pages by the system heap.
- */
-static int do_gpu(int slot, uint64_t bytes)
+/* Free buffers of a slot: of one kind, only one in every nth of them. */
+static void drop(int slot, bool gpu, int nth)
 {
-	uint64_t piece = sh->conf.set.gpu_piece_kb * KB;
-	int ret = 0;
-
-	for (; bytes >= piece && !ret; bytes -= piece)
-		ret = keep(slot, heap_alloc(piece));
-	return ret;
-}
-
-static void do_free(int slot)
-{
-	int i, n = 0;
+	int i, n = 0, seen = 0;
 
 	for (i = 0; i < nr_bufs; i++) {
-		if (bufs[i].slot == slot)
+		if (bufs[i].slot == slot && bufs[i].gpu == gpu && seen++ % nth == 0)
 			close(bufs[i].fd);
 		else
 			bufs[n++] = bufs[i];
@@ -215,12 +203,44 @@ static void do_free(int slot)
 	nr_bufs = n;
 }
 
+static uint64_t gpu_held(int slot)
+{
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < nr_bufs; i++)
+		n += bufs[i].slot == slot && bufs[i].gpu;
+	return n;
+}
+
+/*
+ * Memory of a GPU driver: single pages that cannot move. Pieces below 64 KiB
+ * are made of order-0 pages by the system heap. An app keeps it while it
+ * lives, a third is new in each launch.
+ */
+static int do_gpu(int slot, uint64_t bytes)
+{
+	uint64_t piece = sh->conf.set.gpu_piece_kb * KB;
+	uint64_t held = gpu_held(slot);
+	int ret = 0;
+
+	for (; held * piece + piece <= bytes && !ret; held++)
+		ret = keep(slot, heap_alloc(piece), true);
+	return ret;
+}
+
 static void serve(const struct buf_req *req)
 {
 	struct slot *s = &sh->slot[req->slot];
 
-	if (req->op == BUF_FREE)
-		return do_free(req->slot);
+	if (req->op == BUF_GPU_AGE)
+		return drop(req->slot, true, 3);
+	if (req->op == BUF_FREE || req->op == BUF_FREE_ALL)
+		drop(req->slot, false, 1);
+	if (req->op == BUF_FREE_ALL)
+		drop(req->slot, true, 1);
+	if (req->op != BUF_ALLOC && req->op != BUF_GPU)
+		return;
 	s->buf_error = req->op == BUF_ALLOC ? do_alloc(req->slot, req->bytes) :
 					      do_gpu(req->slot, req->bytes);
 	bump(&s->buf_done);
@@ -274,30 +294,40 @@ int buffer_gpu(int slot, uint64_t bytes)
 	return call(BUF_GPU, slot, bytes);
 }
 
-void buffer_free_async(int slot)
+static void tell(enum buf_op op, int slot)
 {
-	struct buf_req req = { .op = BUF_FREE, .slot = slot };
+	struct buf_req req = { .op = op, .slot = slot };
 
 	send(&req);
 }
 
-/* All the buffers of one launch: surfaces and codec buffers, GPU pages between. */
-void buffers_build(const struct app *a, struct rng *r)
+/* It left the screen: surfaces and codec buffers go, GPU memory stays. */
+void buffer_free_async(int slot)
+{
+	tell(BUF_FREE, slot);
+}
+
+void buffer_free_all_async(int slot)
+{
+	tell(BUF_FREE_ALL, slot);
+}
+
+/* Share num/den of the buffers of one launch, GPU pages in between. */
+void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t den)
 {
 	const struct profile *p = a->prof;
-	uint64_t total = rng_range(r, p->buf_min_kb, p->buf_max_kb);
-	uint64_t gpu = p->gpu_kb, piece, share;
+	uint64_t total = rng_range(r, p->buf_min_kb, p->buf_max_kb) * num / den;
+	uint64_t all = total, piece;
 
+	tell(BUF_GPU_AGE, a->slot);
 	while (total >= p->piece_align_kb && p->piece_align_kb) {
 		piece = rng_range(r, p->piece_min_kb, p->piece_max_kb);
 		piece -= piece % p->piece_align_kb;
 		if (piece > total)
 			piece = total - total % p->piece_align_kb;
-		share = gpu * piece / total;
 		buffer_alloc(a->slot, piece * KB);
-		buffer_gpu(a->slot, share * KB);
-		gpu -= share;
 		total -= piece;
+		buffer_gpu(a->slot, p->gpu_kb * KB * (all - total) / all);
 		think(r);
 	}
 }

@@ -97,7 +97,7 @@ static void look_for_dead(void)
 		if (known_pid[i] && sh->slot[i].lmkd_killed != (uint32_t)known_pid[i])
 			died_alone(i, known_pid[i]);
 		if (known_pid[i])
-			buffer_free_async(i);
+			buffer_free_all_async(i);
 		known_pid[i] = pid;
 	}
 }

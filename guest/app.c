@@ -68,8 +68,9 @@ void app_start(struct app *a, struct rng *r)
 		read_files(a, r, p->cold_file_kb / STEPS);
 		heap_grow(&a->heap, r, pages(p->heap_kb) / STEPS);
 		if (step == STEPS / 2)
-			buffers_build(a, r);
+			buffers_build(a, r, 1, 4);
 	}
+	buffers_build(a, r, 3, 4);	/* the first frame */
 	db_write(p->name, r, p->db_writes);
 }
 
@@ -77,7 +78,7 @@ void app_resume(struct app *a, struct rng *r)
 {
 	read_files(a, r, a->prof->warm_file_kb / 2);
 	heap_touch(&a->heap, r);
-	buffers_build(a, r);
+	buffers_build(a, r, 1, 1);
 	read_files(a, r, a->prof->warm_file_kb / 2);
 }
 
@@ -92,6 +93,7 @@ void app_use(struct app *a, struct rng *r)
 		heap_churn(&a->heap, r, a->heap.used * p->churn_pct / 100 / STEPS);
 		file_touch(&a->code, r, pages(p->warm_file_kb) / STEPS);
 	}
+	content_write(p->name, r, a->launch, pages(p->stream_kb));
 	db_write(p->name, r, p->db_writes);
 }
 

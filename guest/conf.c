@@ -45,7 +45,7 @@ static const struct key prof_keys[] = {
 	PROF(trim_pct), PROF(code_kb), PROF(res_kb), PROF(cold_file_kb),
 	PROF(warm_file_kb), PROF(buf_min_kb), PROF(buf_max_kb),
 	PROF(piece_min_kb), PROF(piece_max_kb), PROF(piece_align_kb),
-	PROF(gpu_kb), PROF(db_writes), PROF(threads),
+	PROF(gpu_kb), PROF(db_writes), PROF(stream_kb), PROF(threads),
 };
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

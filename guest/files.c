@@ -15,6 +15,8 @@
 
 #define DB_PAGES 256		/* size of a database file in the image */
 #define JOURNAL_EVERY 8		/* writes between two rollback journals */
+#define CONTENT_FILES 2		/* an app keeps */
+#define CONTENT_CHUNK 16	/* pages a write */
 
 struct mapped system_image;
 
@@ -65,6 +67,33 @@ void file_read(struct mapped *m, struct rng *r, uint64_t pages)
 		}
 		think(r);
 	}
+}
+
+/*
+ * Content that arrives, is kept in the app's cache and looked at once; it
+ * replaces what came a few launches ago. Written back by the flusher.
+ */
+void content_write(const char *name, struct rng *r, uint32_t launch, uint64_t pages)
+{
+	static char buf[CONTENT_CHUNK * PAGE];
+	char path[96];
+	uint64_t i;
+	int fd;
+
+	snprintf(path, sizeof(path), "/data/tmp/%s-%u", name, launch % CONTENT_FILES);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fatal("%s: %s", path, strerror(errno));
+	memset(buf, (int)rng_range(r, 1, 255), sizeof(buf));
+	for (i = 0; i + CONTENT_CHUNK <= pages; i += CONTENT_CHUNK) {
+		if (pwrite(fd, buf, sizeof(buf), i * PAGE) != sizeof(buf))
+			fatal("%s: %s", path, strerror(errno));
+		think(r);
+	}
+	for (i = 0; i + CONTENT_CHUNK <= pages; i += CONTENT_CHUNK)
+		if (pread(fd, buf, sizeof(buf), i * PAGE) != sizeof(buf))
+			fatal("%s: %s", path, strerror(errno));
+	close(fd);
 }
 
 static void journal(const char *name, const char *page)

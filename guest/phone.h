@@ -105,6 +105,7 @@ struct profile {
 	uint64_t piece_min_kb, piece_max_kb, piece_align_kb;
 	uint64_t gpu_kb;		/* page-sized GPU memory */
 	uint64_t db_writes;		/* synced 4 KiB writes a launch */
+	uint64_t stream_kb;		/* content written and read once in a use */
 	uint64_t threads;
 };
 
@@ -215,6 +216,7 @@ void file_open(struct mapped *m, const char *path);
 void file_touch(struct mapped *m, struct rng *r, uint64_t pages);
 void file_read(struct mapped *m, struct rng *r, uint64_t pages);
 void db_write(const char *name, struct rng *r, uint64_t writes);
+void content_write(const char *name, struct rng *r, uint32_t launch, uint64_t pages);
 extern struct mapped system_image;
 
 /* ---- process.c: the loop of every process forked by zygote ---- */
@@ -224,6 +226,7 @@ bool slot_idle(const struct slot *s);
 /* ---- app.c, service.c ---- */
 struct app {
 	int slot;
+	uint32_t launch;		/* the one it works for now */
 	const struct profile *prof;
 	struct heap heap;
 	struct mapped code, res;
@@ -238,7 +241,7 @@ void service_start(struct app *a, struct rng *r);
 void service_work(struct app *a, struct rng *r);
 
 /* ---- allocator.c ---- */
-enum buf_op { BUF_ALLOC, BUF_GPU, BUF_FREE };
+enum buf_op { BUF_ALLOC, BUF_GPU, BUF_GPU_AGE, BUF_FREE, BUF_FREE_ALL };
 
 struct buf_req {
 	uint32_t op;
@@ -250,7 +253,8 @@ void allocator_main(void) __attribute__((noreturn));
 int buffer_alloc(int slot, uint64_t bytes);
 int buffer_gpu(int slot, uint64_t bytes);
 void buffer_free_async(int slot);
-void buffers_build(const struct app *a, struct rng *r);
+void buffer_free_all_async(int slot);
+void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t den);
 
 /* ---- the other processes ---- */
 void zygote_main(void) __attribute__((noreturn));

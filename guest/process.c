@@ -26,6 +26,7 @@ static void obey(struct app *a, uint32_t op, uint32_t launch)
 	bool is_app = a->prof->class == CLASS_APP;
 	struct rng r;
 
+	a->launch = launch;
 	seed_for(&r, a, launch, op);
 	switch (op) {
 	case OP_START:

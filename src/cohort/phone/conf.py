@@ -171,5 +171,6 @@ def _app_keys(app: App, cat: Category) -> dict[str, int]:
         "piece_align_kb": cat.piece_align_kb.value,
         "gpu_kb": cat.gpu_mb.value * kb,
         "db_writes": cat.db_writes.value,
+        "stream_kb": cat.stream_mb.value * kb,
         "threads": cat.threads.value,
     }

@@ -174,6 +174,7 @@ class Category(Strict):
     piece_align_kb: Positive
     gpu_mb: Count
     db_writes: Count
+    stream_mb: Count
     threads: Count
 
 
