@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cohort import host, paths
+from cohort import host, paths, switches
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
@@ -59,6 +59,8 @@ class RunSpec:
     fresh: bool = False
 
     def __post_init__(self) -> None:
+        switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
+        switches.check(self.cmdline, "kernel command line")
         if self.launches < 1:
             raise UsageError(f"launches must be at least 1, not {self.launches}")
 

@@ -43,6 +43,15 @@ def test_bad_toml_names_file_line_and_key(own_out: Path, tmp_path: Path, cohort:
     assert "vm.swappiness" in done.stderr
 
 
+def test_an_unknown_scheme_in_a_policy(own_out: Path, tmp_path: Path, cohort: Cohort) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('title = "mine"\ncmdline = ["cohort=region,regoin"]\n')
+    done = cohort("run", file)
+    assert done.code == 2
+    for word in ("mine", "cmdline", "'regoin'"):
+        assert word in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -51,6 +60,9 @@ def test_bad_toml_names_file_line_and_key(own_out: Path, tmp_path: Path, cohort:
         (("run", "none", "--workload", "phone-9g"), "phone-9g"),
         (("kernel", "build", "--config", "base,x86_64,gone"), "no configuration fragment gone"),
         (("kernel", "build", "--config", "base"), "name no machine"),
+        (("run", "none", "--append", "cohort=regoin"), "cohort=regoin: no scheme 'regoin'"),
+        (("run", "none", "--append", "cohort.region_order=9"), "not an order from 5 to 8"),
+        (("run", "none", "--append", "cohort.order=6"), "no such parameter"),
         (("fly",), "No such command"),
         (("run", "none", "--fast"), "No such option"),
     ],

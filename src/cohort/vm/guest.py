@@ -5,6 +5,7 @@ The verdict comes from the records; the console is only searched for why a guest
 
 import json
 import logging
+import os
 import re
 import shlex
 import subprocess
@@ -17,13 +18,14 @@ from typing import TextIO
 
 from cohort import host
 from cohort.errors import GuestError
-from cohort.vm import machine
+from cohort.vm import machine, steady
 from cohort.vm.machine import VmSpec
 
 log = logging.getLogger(__name__)
 
 CONSOLE_LINES = 20
 POLL_S = 0.1
+POWER_DOWN = b"reboot: Power down"
 DEATH = re.compile(r"Kernel panic|BUG:|Oops|WARNING:|general protection fault|Out of memory: Kill")
 
 
@@ -91,6 +93,7 @@ def _supervise(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        env=_environment(spec),
         start_new_session=True,
     )
     try:
@@ -101,6 +104,11 @@ def _supervise(
     if why is None and process.returncode > 0:
         return f"QEMU failed: {said.strip()}"
     return why
+
+
+def _environment(spec: VmSpec) -> dict[str, str]:
+    preload = {"LD_PRELOAD": str(steady.library())} if spec.accel == "deterministic" else {}
+    return {**os.environ, **preload}
 
 
 def _wait(
@@ -115,7 +123,7 @@ def _wait(
     with spec.records.open(errors="replace") as records:
         lines = Lines(records)
         while True:
-            ended = _ended(process)
+            ended = _ended(process) or _powered_off(spec.console)
             for line in lines.take():
                 watch(line)
             if ended:
@@ -142,6 +150,16 @@ def _ended(process: subprocess.Popen[str]) -> bool:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
+
+
+def _powered_off(console: Path) -> bool:
+    """The guest is done. In a deterministic run QEMU does not notice: its main loop works only
+    while the virtual CPUs wait, and after this line they spin."""
+    if not console.is_file():
+        return False
+    with console.open("rb") as file:
+        file.seek(max(0, _size(console) - len(POWER_DOWN) - 4))
+        return POWER_DOWN in file.read()
 
 
 def verify(run_dir: Path, why: str | None = None) -> None:

@@ -1,0 +1,24 @@
+"""The library that keeps QEMU's main loop out of a deterministic run (see steady.c)."""
+
+from pathlib import Path
+
+from cohort import host, paths
+from cohort.errors import BuildError
+
+SOURCE = Path(__file__).with_name("steady.c")
+FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")
+
+
+def library() -> Path:
+    """The library, compiled once for each content; BuildError if it does not compile."""
+    gcc = host.need("gcc")
+    key = host.digest(SOURCE.read_bytes(), host.version("gcc"), *FLAGS)[:16]
+    made = paths.made("cache") / f"steady-{key}.so"
+    if not made.is_file():
+        with host.lock(made.with_suffix(".lock")):
+            part = made.with_suffix(".part")
+            done = host.run([gcc, *FLAGS, "-o", part, SOURCE, "-ldl"])
+            if done.returncode != 0:
+                raise BuildError(f"{SOURCE.name} does not compile:\n{done.stderr}")
+            part.replace(made)
+    return made
