@@ -101,6 +101,20 @@ def test_a_hang(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() - started < 5
 
 
+def test_a_panic_that_does_not_end_qemu(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "echo '[ 2.0] Kernel panic - not syncing: oh' > console.log; exec sleep 60"
+    replace_qemu(monkeypatch, script)
+    with pytest.raises(GuestError, match="died before its end: .*Kernel panic"):
+        guest.run(spec, guest.Limits(total_s=20, silent_s=15))
+
+
+def test_power_off_ends_the_run(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = f"""echo '{END}' > records.jsonl
+    echo '[ 2.0] reboot: Power down' > console.log; exec sleep 60"""
+    replace_qemu(monkeypatch, script)
+    assert guest.run(spec, LIMITS) < 5
+
+
 def test_running_out_of_time(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_qemu(monkeypatch, "while :; do echo . >> console.log; sleep 0.1; done")
     with pytest.raises(GuestError, match="ran out of time after 1 s"):

@@ -25,7 +25,10 @@ log = logging.getLogger(__name__)
 
 CONSOLE_LINES = 20
 POLL_S = 0.1
+TAIL_BYTES = 4096
+LAST_WORDS_S = 2.0  # a panicking kernel prints for so long after its first line
 POWER_DOWN = b"reboot: Power down"
+PANIC = b"Kernel panic - not syncing"
 DEATH = re.compile(r"Kernel panic|BUG:|Oops|WARNING:|general protection fault|Out of memory: Kill")
 
 
@@ -123,7 +126,7 @@ def _wait(
     with spec.records.open(errors="replace") as records:
         lines = Lines(records)
         while True:
-            ended = _ended(process) or _powered_off(spec.console)
+            ended = _ended(process) or _over(spec.console, time.monotonic() - alive)
             for line in lines.take():
                 watch(line)
             if ended:
@@ -152,14 +155,15 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-def _powered_off(console: Path) -> bool:
-    """The guest is done. In a deterministic run QEMU does not notice: its main loop works only
-    while the virtual CPUs wait, and after this line they spin."""
+def _over(console: Path, silent_s: float) -> bool:
+    """The guest powered off or panicked. In a deterministic run QEMU does not notice by itself:
+    its main loop works only while the virtual CPUs wait, and after this they spin."""
     if not console.is_file():
         return False
     with console.open("rb") as file:
-        file.seek(max(0, _size(console) - len(POWER_DOWN) - 4))
-        return POWER_DOWN in file.read()
+        file.seek(max(0, _size(console) - TAIL_BYTES))
+        tail = file.read()
+    return tail.rstrip().endswith(POWER_DOWN) or (silent_s > LAST_WORDS_S and PANIC in tail)
 
 
 def verify(run_dir: Path, why: str | None = None) -> None:
