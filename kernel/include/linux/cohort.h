@@ -57,7 +57,7 @@ static inline bool cohort_region_enabled(void)
 }
 
 bool __cohort_free_page(struct page *page, unsigned long pfn);
-unsigned long __cohort_skip_pfn(unsigned long pfn);
+bool __cohort_skip_pfn(unsigned long *pfn);
 bool __cohort_page_parked(const struct page *page);
 void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn);
 unsigned long __cohort_give_back(const struct alloc_context *ac,
@@ -93,17 +93,18 @@ static inline bool cohort_free_page(struct page *page, unsigned long pfn,
 }
 
 /**
- * cohort_skip_pfn() - the last frame of the block that holds @pfn
- * @pfn: frame the compaction scanner stands on
+ * cohort_skip_pfn() - step over the block that holds @pfn
+ * @pfn: frame the compaction scanner stands on; the last one of its block on
+ *	return, unchanged if it is in none
  *
  * Compaction would move pages out of a block one by one into plain buddy
  * pages; blocks are compacted by their own domain.
  *
- * Return: last frame of the block, 0 if @pfn is in none.
+ * Return: true if the frame is in a block.
  */
-static inline unsigned long cohort_skip_pfn(unsigned long pfn)
+static inline bool cohort_skip_pfn(unsigned long *pfn)
 {
-	return cohort_enabled() ? __cohort_skip_pfn(pfn) : 0;
+	return cohort_enabled() && __cohort_skip_pfn(pfn);
 }
 
 /**
@@ -216,9 +217,9 @@ static inline bool cohort_free_page(struct page *page, unsigned long pfn,
 	return false;
 }
 
-static inline unsigned long cohort_skip_pfn(unsigned long pfn)
+static inline bool cohort_skip_pfn(unsigned long *pfn)
 {
-	return 0;
+	return false;
 }
 
 static inline bool cohort_page_parked(const struct page *page)

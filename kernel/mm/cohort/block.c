@@ -243,13 +243,14 @@ bool __cohort_free_page(struct page *page, unsigned long pfn)
 	return true;
 }
 
-unsigned long __cohort_skip_pfn(unsigned long pfn)
+bool __cohort_skip_pfn(unsigned long *pfn)
 {
-	struct cohort_block *blk = cohort_block_of(pfn);
+	struct cohort_block *blk = cohort_block_of(*pfn);
 
 	if (!blk || !READ_ONCE(blk->dom))
-		return 0;
-	return pfn | (cohort_pages() - 1);
+		return false;
+	*pfn |= cohort_pages() - 1;
+	return true;
 }
 
 bool __cohort_page_parked(const struct page *page)

@@ -42,6 +42,12 @@
 /* The list of blocks that compaction is emptying; take() never looks there. */
 #define COHORT_BUSY	COHORT_BUCKETS
 
+/* A page that cannot move now (locked, in a journal) may soon. */
+#define COHORT_RETRY	(HZ / 2)
+
+/* Regions one round of reclaim may take; the next round takes more. */
+#define COHORT_SWEEPS	8
+
 /**
  * enum cohort_kind - which lifetime the pages of a domain share
  * @COHORT_PROCESS: one process; freed when it dies
@@ -64,6 +70,7 @@ enum cohort_kind {
  * @node: on @dom's list number @bucket
  * @map: parked pages; stable under @dom's lock
  * @bucket: cohort_bucket() of @map, or COHORT_BUSY
+ * @retry: jiffies before which emptying it is not tried again
  *
  * dom == NULL implies map.nr == 0.  While dom is set, every page of the block
  * is either parked or in use, none is PageBuddy, and 0 <= map.nr < pages:
@@ -74,6 +81,7 @@ struct cohort_block {
 	struct list_head node;
 	struct cohort_map map;
 	unsigned char bucket;
+	unsigned long retry;
 };
 
 /**
@@ -147,7 +155,7 @@ void cohort_dissolve_all(void);
 
 /* compact.c */
 struct cohort_block *cohort_pick_victim(struct cohort_domain *dom);
-void cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
+bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
 unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
 			     bool may_wait);
@@ -160,7 +168,7 @@ int cohort_region_init(void);
 struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 					   struct list_head *victims,
 					   struct list_head *survivors);
-void cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
+bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
 void cohort_region_kick(void);
 

@@ -37,7 +37,8 @@ struct cohort_block *cohort_pick_victim(struct cohort_domain *dom)
 		goto out;
 	for (b = COHORT_BUCKETS - 1; b && !victim; b--) {
 		list_for_each_entry(blk, &dom->list[b], node) {
-			if (blk == dom->young)
+			if (blk == dom->young ||
+			    time_before(jiffies, blk->retry))
 				continue;
 			victim = blk;
 			break;
@@ -51,21 +52,27 @@ out:
 }
 
 /**
- * cohort_unpick() - the block may be used again
+ * cohort_unpick() - emptying a block is over
  * @dom: the domain it was picked from
- * @blk: the block; it may have left the domain meanwhile
+ * @blk: the block
+ *
+ * Return: true if the block went home, false if it is in use again.
  */
-void cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk)
+bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk)
 {
 	unsigned long flags;
+	bool kept;
 
 	spin_lock_irqsave(&dom->lock, flags);
-	if (blk->dom == dom && blk->bucket == COHORT_BUSY) {
+	kept = blk->dom == dom && blk->bucket == COHORT_BUSY;
+	if (kept) {
+		blk->retry = jiffies + COHORT_RETRY;
 		cohort_block_move(dom, blk,
 				  cohort_bucket(blk->map.nr, cohort_order));
 		cohort_check_domain(dom);
 	}
 	spin_unlock_irqrestore(&dom->lock, flags);
+	return !kept;
 }
 
 /**
@@ -161,9 +168,7 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 
 		cohort_isolate(blk, &list);
 		moved += cohort_evacuate(dom, &list, may_wait);
-		if (READ_ONCE(blk->dom) != dom)
-			blocks++;
-		cohort_unpick(dom, blk);
+		blocks += cohort_unpick(dom, blk);
 		cond_resched();
 	}
 	trace_cohort_domain_compact(dom->kind, blocks, moved, READ_ONCE(dom->nr_parked));

@@ -39,6 +39,7 @@ void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
 	struct scan_control *sc = private;
 	struct cohort_domain *dom;
 	struct cohort_block *blk;
+	unsigned int sweeps = COHORT_SWEEPS;
 
 	if (cgroup_reclaim(sc) || !(sc->gfp_mask & __GFP_FS))
 		return;
@@ -53,7 +54,7 @@ void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
 		nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
 		sc->nr_reclaimed += nr;
 		cohort_cache_settle(dom, blk, &survivors, nr);
-	} while (sc->nr_reclaimed < sc->nr_to_reclaim);
+	} while (--sweeps && sc->nr_reclaimed < sc->nr_to_reclaim);
 	cohort_region_kick();
 }
 

@@ -150,18 +150,20 @@ struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
  * @blk: the region
  * @survivors: folios to move; empty on return
  * @dropped: folios that were reclaimed
+ *
+ * Return: true if the region went home.
  */
-void cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
+bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped)
 {
 	unsigned int moved = cohort_evacuate(dom, survivors, false);
-	bool freed = READ_ONCE(blk->dom) != dom;
+	bool freed = cohort_unpick(dom, blk);
 
 	count_vm_event(COHORT_SWEEP);
 	count_vm_events(COHORT_SWEEP_FREE, freed);
 	count_vm_events(COHORT_SWEEP_DROP, dropped);
 	trace_cohort_cache_sweep(cohort_block_pfn(blk), dropped, moved, freed);
-	cohort_unpick(dom, blk);
+	return freed;
 }
 
 /**
