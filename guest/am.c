@@ -3,7 +3,8 @@
  * The activity manager: boots the phone's processes, then replays the launch
  * sequence. For each launch it starts or resumes the app, waits until it is
  * ready, lets it be used, goes home. It writes oom_score_adj as Android does,
- * frees the buffers of whatever leaves the screen and notices who died.
+ * frees the buffers of what left the screen once the next has drawn, and
+ * notices who died.
  */
 #include <string.h>
 
@@ -237,12 +238,12 @@ static void launch_app(int app, struct rng *r)
 
 	cold = bring_up(app);
 	s->last_used = sh->launch;
-	buffer_free_async(home);
 	update_adjs();
 	wake_some(r, false, sh->conf.set.services_woken);
 	wake_some(r, true, sh->conf.set.cached_woken);
 	cold |= wait_ready(app);
 	t = now_ns() - t;
+	buffer_free_async(home);	/* it was visible until now */
 	if (cold)
 		majflt = 0;
 	record("{\"r\":\"launch\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"kind\":\"%s\","
@@ -274,10 +275,10 @@ static void go_home(int app)
 	bring_up(home);
 	previous = app;
 	sh->slot[home].last_used = sh->launch;
-	buffer_free_async(app);
 	update_adjs();
 	command(app, OP_BACKGROUND);
 	wait_ready(home);
+	buffer_free_async(app);
 	wait_idle(app);
 	set_busy(false);
 	wait_scaled_ms(sh->conf.set.home_ms);

@@ -177,6 +177,13 @@ class Category(Strict):
     stream_mb: Count
     threads: Count
 
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        for low, high in (("heap", "heap_max"), ("buf_min", "buf_max"), ("piece_min", "piece_max")):
+            if getattr(self, f"{low}_mb").value > getattr(self, f"{high}_mb").value:
+                raise ValueError(f"{low}_mb is greater than {high}_mb")
+        return self
+
 
 class App(Strict):
     """An app: a category, and where it differs from it."""
