@@ -16,6 +16,7 @@ pytestmark = pytest.mark.integration
 
 MakeKernel = Callable[[str], Kernel]
 DEBUG_LAUNCHES = 15
+CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0")
 
 
 def test_kunit_suites_pass_on_the_debug_kernel(
@@ -31,9 +32,7 @@ def test_the_phone_runs_on_the_debug_kernel_without_a_splat(kernel: MakeKernel) 
     kernel("debug")
     policy = load_policy("region")
     spec = RunSpec(policy, "phone-2g", DEBUG_LAUNCHES, accel="tcg", timeout_s=1200)
-    spec = replace(
-        spec, kernel=KernelSpec.variant("debug"), cmdline=("panic_on_warn=1", "kunit.enable=0")
-    )
+    spec = replace(spec, kernel=KernelSpec.variant("debug"), cmdline=CMDLINE)
     run = runs.execute(spec)
     splats = kunit.splats((run.path / "console.log").read_text(errors="replace"))
     assert splats == []

@@ -35,6 +35,15 @@ class Arch:
 ARCHES = {"x86_64": Arch("x86_64", "x86_64", "bzImage", "arch/x86/boot/bzImage")}
 
 
+# Fragments on top of the base and the machine's. `stock` is the same tree without CONFIG_COHORT;
+# the debug kernel has the KUnit suites too, which spares a build.
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "stock": (),
+    "cohort": ("cohort",),
+    "debug": ("cohort", "debug", "kunit"),
+}
+
+
 @dataclass(frozen=True)
 class KernelSpec:
     """Which kernel: fragments (in order), machine, and a source tree other than the default."""
@@ -45,9 +54,10 @@ class KernelSpec:
 
     @classmethod
     def variant(cls, name: str, arch: str = "x86_64", tree: Path | None = None) -> "KernelSpec":
-        """`stock` is the same tree without CONFIG_COHORT; other names are fragments on top."""
-        extra = {"stock": (), "cohort": ("cohort",)}.get(name, ("cohort", name))
-        return cls(("base", arch, *extra), arch, tree)
+        """One of VARIANTS, or UsageError."""
+        if name not in VARIANTS:
+            raise UsageError(f"no kernel variant {name}", f"there are: {', '.join(VARIANTS)}")
+        return cls(("base", arch, *VARIANTS[name]), arch, tree)
 
     @classmethod
     def from_fragments(cls, text: str, tree: Path | None = None) -> "KernelSpec":

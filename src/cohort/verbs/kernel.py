@@ -72,7 +72,7 @@ def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
 
 @command.command("test")
 @TREE
-@click.option("--config", default="base,x86_64,cohort,kunit", show_default=True, help="Fragments.")
+@click.option("--config", default="base,x86_64,cohort,debug,kunit", show_default=True, help="Fragments.")
 @click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
 def test(tree: Path | None, config: str, timeout_s: float, as_json: bool) -> None:
