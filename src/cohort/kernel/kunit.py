@@ -25,7 +25,6 @@ STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*\w+\])? ")
 SPLAT = re.compile(r"WARNING:|BUG:|KASAN|UBSAN|INFO: (?:possible|suspicious|inconsistent)|Oops")
 
 MEMORY_MB = 1024
-CMDLINE = ("kunit.enable=1", "panic_on_warn=0")
 SILENT_S = 120.0
 
 
@@ -134,7 +133,7 @@ def run(kernel: Kernel, update: Update, timeout_s: float) -> Report:
     directory = paths.made("kunit") / f"{kernel.release}-{kernel.id[:8]}"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    spec = VmSpec(directory, kernel.image, "tcg", MEMORY_MB, 2, cmdline=CMDLINE)
+    spec = VmSpec(directory, kernel.image, "tcg", MEMORY_MB, 2, cmdline=("kunit.enable=1",))
     try:
         guest.run(spec, guest.Limits(timeout_s, SILENT_S))
     except GuestError as error:

@@ -72,12 +72,14 @@ def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
 
 @command.command("test")
 @TREE
-@click.option("--config", default="base,x86_64,cohort,debug,kunit", show_default=True, help="Fragments.")
+@click.option("--config", help="Fragments [default: the debug kernel's].")
 @click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
-def test(tree: Path | None, config: str, timeout_s: float, as_json: bool) -> None:
+def test(tree: Path | None, config: str | None, timeout_s: float, as_json: bool) -> None:
     """Boot a kernel with the KUnit suites built in and print what they found."""
-    spec = KernelSpec.from_fragments(config, tree)
+    spec = KernelSpec.variant("debug", tree=tree)
+    if config is not None:
+        spec = KernelSpec.from_fragments(config, tree)
     with progress() as board:
         kernel = builder.build(spec, board.task(f"kernel {spec.name}"))
         report = kunit.run(kernel, board.task("KUnit cases"), timeout_s)
