@@ -15,6 +15,7 @@
 
 #define ROUNDS		200	/* random histories of one block, an order */
 #define STEPS		2000	/* operations in one history */
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SHOWN		5	/* failures printed of one case */
 
 static uint64_t state;
@@ -261,7 +262,7 @@ static void schemes_accepted(void)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
 		unsigned int schemes = 0xdead;
 
 		EXPECT_EQ(cohort_parse_schemes(good[i].text, &schemes), 0);
@@ -279,7 +280,7 @@ static void schemes_rejected(void)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		unsigned int schemes = 0xdead;
 
 		if (cohort_parse_schemes(bad[i], &schemes) != -EINVAL) {
@@ -386,13 +387,13 @@ int main(int argc, char **argv)
 	size_t i;
 
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-	for (i = 0; i < sizeof(by_order) / sizeof(by_order[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(by_order); i++) {
 		for (order = COHORT_MIN_ORDER; order <= COHORT_MAX_ORDER; order++) {
 			by_order[i].run(order);
 			finish(by_order[i].name, order);
 		}
 	}
-	for (i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(plain); i++) {
 		plain[i].run();
 		finish(plain[i].name, -1);
 	}
