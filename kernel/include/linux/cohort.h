@@ -69,6 +69,7 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 			    const struct alloc_context *ac);
 struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm);
 struct cohort_domain *__cohort_cache_domain(struct address_space *mapping);
+struct cohort_domain *__cohort_vmalloc_domain(void);
 struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
 void __cohort_mm_exit(struct mm_struct *mm);
 void cohort_class_changed(struct task_struct *task);

@@ -30,6 +30,7 @@ bool cohort_buddy_has(struct zone *zone, unsigned int order)
  * cohort_buddy_take() - take a block off the free lists
  * @zone: zone to take from
  * @order: order of the block
+ * @mt: MIGRATE_MOVABLE or MIGRATE_UNMOVABLE, by what the pages will be
  *
  * The block is not allocated in the sense of the allocator: refcount 0, no
  * page_owner record, not initialised.  Each page is, one by one, when it
@@ -37,14 +38,14 @@ bool cohort_buddy_has(struct zone *zone, unsigned int order)
  *
  * Return: first page, or NULL.
  */
-struct page *cohort_buddy_take(struct zone *zone, unsigned int order)
+struct page *cohort_buddy_take(struct zone *zone, unsigned int order, int mt)
 {
 	enum rmqueue_mode mode = RMQUEUE_NORMAL;
 	unsigned long flags;
 	struct page *page;
 
 	spin_lock_irqsave(&zone->lock, flags);
-	page = __rmqueue(zone, order, MIGRATE_MOVABLE, 0, &mode);
+	page = __rmqueue(zone, order, mt, 0, &mode);
 	spin_unlock_irqrestore(&zone->lock, flags);
 	return page;
 }

@@ -14,7 +14,7 @@
 
 DEFINE_STATIC_KEY_FALSE(cohort_buffer_key);
 
-static atomic64_t cohort_buffer_pages[MAX_PAGE_ORDER + 1];
+static atomic64_t cohort_buffer_count[MAX_PAGE_ORDER + 1];
 static atomic64_t cohort_buffer_zero_ns;
 
 static void cohort_buffer_zero(struct page *page, unsigned int order)
@@ -25,6 +25,15 @@ static void cohort_buffer_zero(struct page *page, unsigned int order)
 	for (i = 0; i < 1U << order; i++)
 		clear_highpage(page + i);
 	atomic64_add(ktime_get_ns() - start, &cohort_buffer_zero_ns);
+}
+
+/* Single pages are what the vmalloc domain is for; larger ones stay whole. */
+static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
+{
+	if (cohort_region_enabled() && !order)
+		return cohort_alloc_pages_noprof(gfp, numa_node_id(), NULL,
+						 __cohort_vmalloc_domain());
+	return alloc_pages_noprof(gfp, order);
 }
 
 /**
@@ -40,14 +49,14 @@ struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order)
 	struct page *page;
 
 	if (!static_branch_unlikely(&cohort_buffer_key))
-		return alloc_pages_noprof(gfp, order);
+		return cohort_buffer_pages_noprof(gfp, order);
 
-	page = alloc_pages_noprof(gfp & ~__GFP_ZERO, order);
+	page = cohort_buffer_pages_noprof(gfp & ~__GFP_ZERO, order);
 	if (!page)
 		return NULL;
 	if ((gfp & __GFP_ZERO) && !want_init_on_alloc(gfp & ~__GFP_ZERO))
 		cohort_buffer_zero(page, order);
-	atomic64_inc(&cohort_buffer_pages[order]);
+	atomic64_inc(&cohort_buffer_count[order]);
 	return page;
 }
 
@@ -60,7 +69,7 @@ ssize_t cohort_buffer_read(unsigned int which, char *buf)
 {
 	s64 value = which > MAX_PAGE_ORDER ?
 		    atomic64_read(&cohort_buffer_zero_ns) :
-		    atomic64_read(&cohort_buffer_pages[which]);
+		    atomic64_read(&cohort_buffer_count[which]);
 
 	return sysfs_emit(buf, "%lld\n", value);
 }

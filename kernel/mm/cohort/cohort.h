@@ -54,12 +54,16 @@
  * @COHORT_SHARED: persistent processes, never killed
  * @COHORT_SVC: background services, killed rarely
  * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim
+ * @COHORT_HOT: page cache that survived a sweep: likely to stay
+ * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
  */
 enum cohort_kind {
 	COHORT_PROCESS,
 	COHORT_SHARED,
 	COHORT_SVC,
 	COHORT_CACHE,
+	COHORT_HOT,
+	COHORT_VMALLOC,
 	COHORT_NR_KINDS,
 };
 
@@ -152,6 +156,8 @@ unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full);
 struct page *cohort_domain_take(struct cohort_domain *dom,
 				const struct alloc_context *ac);
 void cohort_dissolve_all(void);
+bool cohort_grow(struct cohort_domain *dom, struct zone *zone, int highest_zoneidx,
+		 unsigned long mark);
 
 /* compact.c */
 struct cohort_block *cohort_pick_victim(struct cohort_domain *dom);
@@ -159,6 +165,7 @@ bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
 unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
 			     bool may_wait);
+void cohort_compact_low(void);
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait);
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
 void cohort_compact_work(struct work_struct *work);
@@ -170,13 +177,12 @@ struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 					   struct list_head *survivors);
 bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
-void cohort_region_kick(void);
 
 /* buffer.c */
 ssize_t cohort_buffer_read(unsigned int which, char *buf);
 
 /* buddy.h, inside mm/page_alloc.c */
-struct page *cohort_buddy_take(struct zone *zone, unsigned int order);
+struct page *cohort_buddy_take(struct zone *zone, unsigned int order, int mt);
 bool cohort_buddy_has(struct zone *zone, unsigned int order);
 void cohort_buddy_give(struct page *page, unsigned int order);
 void cohort_buddy_give_map(struct page *page, const struct cohort_map *map);

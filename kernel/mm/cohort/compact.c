@@ -8,6 +8,7 @@
 
 #include <linux/migrate.h>
 #include <linux/mm.h>
+#include <linux/rculist.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <trace/events/cohort.h>
@@ -176,17 +177,54 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 	return blocks;
 }
 
+static void cohort_forget_young(struct cohort_domain *dom)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dom->lock, flags);
+	dom->young = NULL;
+	spin_unlock_irqrestore(&dom->lock, flags);
+}
+
 void cohort_compact_work(struct work_struct *work)
 {
 	struct cohort_domain *dom = container_of(to_delayed_work(work),
 						 struct cohort_domain, work);
 
+	/* A process in the background fills no block: none is spared. */
+	if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
+		cohort_forget_young(dom);
 	/* Pages in another CPU's LRU batch cannot be isolated. */
 	if (cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order)) {
 		lru_add_drain_all();
 		cohort_domain_compact(dom, true);
 	}
 	cohort_domain_put(dom);
+}
+
+/**
+ * cohort_compact_low() - memory is low: compact whatever has room
+ *
+ * A process domain is compacted when its process goes to the background, the
+ * cache by reclaim; the others, and apps that stay in use and hold two blocks
+ * worth of parked pages, have no moment of their own but this one.
+ */
+void cohort_compact_low(void)
+{
+	static unsigned long next;
+	struct cohort_domain *dom;
+
+	if (time_before(jiffies, READ_ONCE(next)))
+		return;
+	WRITE_ONCE(next, jiffies + COHORT_RETRY);
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		if (dom->kind == COHORT_CACHE || dom->kind == COHORT_VMALLOC ||
+		    !cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order + 1))
+			continue;
+		cohort_compact_queue(dom, 0);
+	}
+	rcu_read_unlock();
 }
 
 /**
@@ -198,7 +236,8 @@ void cohort_compact_work(struct work_struct *work)
  */
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms)
 {
-	cohort_domain_get(dom);
+	if (!refcount_inc_not_zero(&dom->ref))
+		return;
 	if (!queue_delayed_work(cohort_wq, &dom->work, msecs_to_jiffies(delay_ms)))
 		cohort_domain_put(dom);
 }

@@ -134,8 +134,11 @@ static int __init cohort_init(void)
 	cohort_wq = alloc_workqueue("cohort", WQ_UNBOUND | WQ_FREEZABLE, 1);
 	if (!cohort_wq)
 		return -ENOMEM;
-	/* 3 % of memory: above what the paper measured with the largest regions. */
-	cohort_parked_max = totalram_pages() / 32;
+	/*
+	 * A bound against runaway, three times what a phone has on average:
+	 * domains that reach it scatter their pages.
+	 */
+	cohort_parked_max = totalram_pages() / 16;
 	err = cohort_sysfs_init();
 	if (err)
 		goto out_destroy_wq;

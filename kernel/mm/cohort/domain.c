@@ -6,6 +6,7 @@
 
 #include <linux/cpuset.h>
 #include <linux/mm.h>
+#include <linux/compaction.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
@@ -146,7 +147,7 @@ unsigned long __cohort_give_back(const struct alloc_context *ac,
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
 		if (level == COHORT_GIVE_BACKGROUND &&
-		    dom->kind != COHORT_CACHE &&
+		    dom->kind != COHORT_CACHE && dom->kind != COHORT_HOT &&
 		    READ_ONCE(dom->class) != COHORT_BACKGROUND)
 			continue;
 		nr += cohort_domain_dissolve(dom, false);
@@ -207,16 +208,28 @@ struct page *cohort_domain_take(struct cohort_domain *dom,
 	return page;
 }
 
-static bool cohort_refill_zone(struct cohort_domain *dom, struct zone *zone,
-			       const struct alloc_context *ac, unsigned long mark)
+static int cohort_migratetype(const struct cohort_domain *dom)
+{
+	return dom->kind == COHORT_VMALLOC ? MIGRATE_UNMOVABLE : MIGRATE_MOVABLE;
+}
+
+/**
+ * cohort_grow() - one more block for a domain
+ * @dom: the domain
+ * @zone: where to take it from
+ * @highest_zoneidx: of the request, for the lowmem reserve
+ * @mark: pages that have to stay free
+ *
+ * Return: true if @dom has a block more.
+ */
+bool cohort_grow(struct cohort_domain *dom, struct zone *zone, int highest_zoneidx,
+		 unsigned long mark)
 {
 	struct page *page;
 
-	if (!cohort_buddy_has(zone, cohort_order) ||
-	    !zone_watermark_ok(zone, 0, mark + cohort_pages(),
-			       ac->highest_zoneidx, 0))
+	if (!zone_watermark_ok(zone, 0, mark + cohort_pages(), highest_zoneidx, 0))
 		return false;
-	page = cohort_buddy_take(zone, cohort_order);
+	page = cohort_buddy_take(zone, cohort_order, cohort_migratetype(dom));
 	if (!page)
 		return false;
 	if (!cohort_block_publish(dom, page)) {
@@ -225,6 +238,16 @@ static bool cohort_refill_zone(struct cohort_domain *dom, struct zone *zone,
 	}
 	count_vm_event(COHORT_REFILL);
 	return true;
+}
+
+/*
+ * A block leaves half of the gap below the low watermark to those who need
+ * single pages, or domains filling up in a burst would drive them into
+ * direct reclaim.
+ */
+static unsigned long cohort_low_mark(const struct zone *zone)
+{
+	return (min_wmark_pages(zone) + low_wmark_pages(zone)) / 2;
 }
 
 /*
@@ -251,11 +274,17 @@ static bool cohort_refill(struct cohort_domain *dom, gfp_t gfp,
 			continue;
 		if (ac->spread_dirty_pages && !node_dirty_ok(zone->zone_pgdat))
 			continue;
-		if (cohort_refill_zone(dom, zone, ac, low_wmark_pages(zone)))
+		if (!cohort_buddy_has(zone, cohort_order)) {
+			/* Memory enough, but in pieces: pack what is in no region. */
+			wakeup_kcompactd(zone->zone_pgdat, cohort_order,
+					 ac->highest_zoneidx);
+			continue;
+		}
+		if (cohort_grow(dom, zone, ac->highest_zoneidx, low_wmark_pages(zone)))
 			return true;
 		if (gfp & __GFP_KSWAPD_RECLAIM)
 			wakeup_kswapd(zone, gfp, 0, ac->highest_zoneidx);
-		if (cohort_refill_zone(dom, zone, ac, min_wmark_pages(zone)))
+		if (cohort_grow(dom, zone, ac->highest_zoneidx, cohort_low_mark(zone)))
 			return true;
 	}
 	return false;
@@ -276,7 +305,8 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 {
 	struct page *page;
 
-	if (ac->migratetype != MIGRATE_MOVABLE || (current->flags & PF_MEMALLOC))
+	if (ac->migratetype != cohort_migratetype(dom) ||
+	    (current->flags & PF_MEMALLOC))
 		return NULL;
 	do {
 		while ((page = cohort_domain_take(dom, ac))) {

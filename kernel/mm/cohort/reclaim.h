@@ -17,13 +17,20 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 					struct list_head *victims,
 					struct list_head *survivors)
 {
-	enum vm_event_item item = PGSTEAL_KSWAPD + reclaimer_offset();
 	struct reclaim_stat stat;
 	unsigned int nr;
 
+	/*
+	 * A task that reclaims for itself has dropped its batch already; it
+	 * only needs the pages together, and the others stay cached.
+	 */
+	if (!current_is_kswapd()) {
+		list_splice_tail_init(victims, survivors);
+		return 0;
+	}
 	nr = shrink_folio_list(victims, pgdat, sc, &stat, false);
 	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -(long)nr);
-	count_vm_events(item, nr);
+	count_vm_events(PGSTEAL_KSWAPD, nr);
 	count_vm_events(PGSTEAL_FILE, nr);
 	list_splice_tail_init(victims, survivors);
 	return nr;
@@ -54,8 +61,9 @@ void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
 		nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
 		sc->nr_reclaimed += nr;
 		cohort_cache_settle(dom, blk, &survivors, nr);
-	} while (--sweeps && sc->nr_reclaimed < sc->nr_to_reclaim);
-	cohort_region_kick();
+	} while (--sweeps && current_is_kswapd() &&
+		 sc->nr_reclaimed < sc->nr_to_reclaim);
+	cohort_compact_low();
 }
 
 #endif /* CONFIG_COHORT */

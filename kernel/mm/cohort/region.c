@@ -23,7 +23,17 @@
 
 static struct cohort_domain *cohort_shared __read_mostly;
 static struct cohort_domain *cohort_service __read_mostly;
+static struct cohort_domain *cohort_vmalloc __read_mostly;
 static struct cohort_domain *cohort_cache[MAX_NUMNODES] __read_mostly;
+static struct cohort_domain *cohort_hot[MAX_NUMNODES] __read_mostly;
+
+static int cohort_region_make(struct cohort_domain **dom, enum cohort_kind kind,
+			      int nid)
+{
+	if (!*dom)
+		*dom = cohort_domain_create(kind, nid, GFP_KERNEL);
+	return *dom ? 0 : -ENOMEM;
+}
 
 /**
  * cohort_region_init() - make the domains that live as long as the system
@@ -33,24 +43,17 @@ static struct cohort_domain *cohort_cache[MAX_NUMNODES] __read_mostly;
  */
 int cohort_region_init(void)
 {
-	int nid;
+	int nid, err;
 
-	if (!cohort_shared)
-		cohort_shared = cohort_domain_create(COHORT_SHARED, NUMA_NO_NODE,
-						     GFP_KERNEL);
-	if (!cohort_service)
-		cohort_service = cohort_domain_create(COHORT_SVC, NUMA_NO_NODE,
-						      GFP_KERNEL);
-	if (!cohort_shared || !cohort_service)
-		return -ENOMEM;
+	err = cohort_region_make(&cohort_shared, COHORT_SHARED, NUMA_NO_NODE) ?:
+	      cohort_region_make(&cohort_service, COHORT_SVC, NUMA_NO_NODE) ?:
+	      cohort_region_make(&cohort_vmalloc, COHORT_VMALLOC, NUMA_NO_NODE);
 	for_each_node_state(nid, N_MEMORY) {
-		if (!cohort_cache[nid])
-			cohort_cache[nid] = cohort_domain_create(COHORT_CACHE, nid,
-								 GFP_KERNEL);
-		if (!cohort_cache[nid])
-			return -ENOMEM;
+		if (!err)
+			err = cohort_region_make(&cohort_cache[nid], COHORT_CACHE, nid) ?:
+			      cohort_region_make(&cohort_hot[nid], COHORT_HOT, nid);
 	}
-	return 0;
+	return err;
 }
 
 /* The first anonymous page of an address space makes its domain. */
@@ -113,6 +116,11 @@ struct cohort_domain *__cohort_cache_domain(struct address_space *mapping)
 	return cohort_cache[numa_mem_id()];
 }
 
+struct cohort_domain *__cohort_vmalloc_domain(void)
+{
+	return cohort_vmalloc;
+}
+
 /**
  * cohort_cache_victims() - isolate one region of the cache for reclaim
  * @nid: node under reclaim
@@ -131,6 +139,10 @@ struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 	LIST_HEAD(list);
 
 	*blk = cohort_pick_victim(dom);
+	if (!*blk) {
+		dom = cohort_hot[nid];
+		*blk = cohort_pick_victim(dom);
+	}
 	if (!*blk)
 		return NULL;
 	cohort_isolate(*blk, &list);
@@ -156,30 +168,28 @@ struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped)
 {
-	unsigned int moved = cohort_evacuate(dom, survivors, false);
-	bool freed = cohort_unpick(dom, blk);
+	struct cohort_domain *hot = cohort_hot[dom->nid];
+	unsigned int moved;
+	bool freed;
+
+	/*
+	 * What survives once is likely to stay: kept apart from pages that
+	 * come and go, it need not move with every sweep.
+	 */
+	if (hot != dom && !list_empty(survivors) &&
+	    READ_ONCE(hot->nr_parked) < cohort_pages()) {
+		struct zone *zone = page_zone(pfn_to_page(cohort_block_pfn(blk)));
+
+		cohort_grow(hot, zone, zone_idx(zone), min_wmark_pages(zone));
+	}
+	moved = cohort_evacuate(hot, survivors, false);
+	freed = cohort_unpick(dom, blk);
 
 	count_vm_event(COHORT_SWEEP);
 	count_vm_events(COHORT_SWEEP_FREE, freed);
 	count_vm_events(COHORT_SWEEP_DROP, dropped);
 	trace_cohort_cache_sweep(cohort_block_pfn(blk), dropped, moved, freed);
 	return freed;
-}
-
-/**
- * cohort_region_kick() - memory is low: compact the domains nobody else does
- *
- * Process domains are compacted when their process goes to the background,
- * the cache by reclaim; the shared and the service domain have no such moment.
- */
-void cohort_region_kick(void)
-{
-	if (cohort_compact_wanted(READ_ONCE(cohort_shared->nr_parked),
-				  cohort_order + 1))
-		cohort_compact_queue(cohort_shared, 0);
-	if (cohort_compact_wanted(READ_ONCE(cohort_service->nr_parked),
-				  cohort_order + 1))
-		cohort_compact_queue(cohort_service, 0);
 }
 
 #ifndef CONFIG_NUMA

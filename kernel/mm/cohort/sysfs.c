@@ -145,6 +145,8 @@ REGION_BLOCKS(process_blocks, COHORT_PROCESS);
 REGION_BLOCKS(shared_blocks, COHORT_SHARED);
 REGION_BLOCKS(service_blocks, COHORT_SVC);
 REGION_BLOCKS(cache_blocks, COHORT_CACHE);
+REGION_BLOCKS(hot_blocks, COHORT_HOT);
+REGION_BLOCKS(vmalloc_blocks, COHORT_VMALLOC);
 
 static struct attribute *region_attrs[] = {
 	&region_enabled_attr.attr,
@@ -155,6 +157,8 @@ static struct attribute *region_attrs[] = {
 	&region_shared_blocks_attr.attr,
 	&region_service_blocks_attr.attr,
 	&region_cache_blocks_attr.attr,
+	&region_hot_blocks_attr.attr,
+	&region_vmalloc_blocks_attr.attr,
 	NULL,
 };
 

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The region scheme: whose pages go where, switching it off and on, and
+ * contiguous allocations that run into its memory.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/swap.h>
+
+#include "cohort_test.h"
+
+/* A mapping of a file on a file system, as far as the cache domain looks. */
+static struct address_space *cohort_region_test_mapping(struct kunit *test)
+{
+	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sb);
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	address_space_init_once(&inode->i_data);
+	inode->i_sb = sb;
+	inode->i_mapping = &inode->i_data;
+	inode->i_data.host = inode;
+	mapping_set_gfp_mask(&inode->i_data, GFP_HIGHUSER_MOVABLE);
+	return &inode->i_data;
+}
+
+static void cohort_region_test_cache_domain(struct kunit *test)
+{
+	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct cohort_domain *dom = __cohort_cache_domain(mapping);
+	struct cohort_block *blk;
+	struct folio *folio;
+
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_CACHE);
+	KUNIT_EXPECT_EQ(test, dom->nid, numa_mem_id());
+
+	folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	blk = cohort_block_of(folio_pfn(folio));
+	KUNIT_EXPECT_PTR_EQ(test, blk->dom, dom);
+	KUNIT_EXPECT_FALSE(test, folio_test_large(folio));
+	folio_put(folio);
+}
+
+/* Block devices hold metadata that a journal pins. */
+static void cohort_region_test_cache_not_bdev(struct kunit *test)
+{
+	struct address_space *mapping = cohort_region_test_mapping(test);
+
+	if (!IS_ENABLED(CONFIG_BLOCK))
+		kunit_skip(test, "no CONFIG_BLOCK");
+	mapping->host->i_sb = blockdev_superblock;
+	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping));
+}
+
+static void cohort_region_test_cache_not_unevictable(struct kunit *test)
+{
+	struct address_space *mapping = cohort_region_test_mapping(test);
+
+	mapping_set_unevictable(mapping);
+	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping));
+}
+
+static void cohort_region_test_cache_not_unmovable(struct kunit *test)
+{
+	struct address_space *mapping = cohort_region_test_mapping(test);
+
+	mapping_set_gfp_mask(mapping, GFP_HIGHUSER);
+	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping));
+}
+
+static void cohort_region_test_anon_domain(struct kunit *test)
+{
+	unsigned long addr = cohort_test_map(test, 8);
+	struct cohort_domain *dom;
+
+	KUNIT_EXPECT_NULL(test, current->mm->cohort);
+	dom = cohort_anon_domain(current->mm, 0);
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	KUNIT_EXPECT_PTR_EQ(test, current->mm->cohort, dom);
+	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_PROCESS);
+	/* Large folios are contiguous by themselves. */
+	KUNIT_EXPECT_NULL(test, cohort_anon_domain(current->mm, 4));
+
+	cohort_test_touch(test, addr, 8);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_domain_at(test, addr + 7 * PAGE_SIZE), dom);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_anon_domain(current->mm, 0), dom);
+}
+
+/*
+ * Memory in use when the scheme goes off stays as it is, and no block is left;
+ * on again, the same processes get blocks again.
+ */
+static void cohort_region_test_off_and_on(struct kunit *test)
+{
+	unsigned int half = cohort_pages() + 7, pages = 2 * half;
+	unsigned long nr[COHORT_NR_KINDS], addr;
+	struct page *page;
+
+	addr = cohort_test_map(test, pages);
+	cohort_test_touch(test, addr, half);
+	page = cohort_test_page_at(test, addr);
+	KUNIT_ASSERT_NOT_NULL(test, cohort_test_block(page)->dom);
+	KUNIT_EXPECT_GT(test, cohort_block_stats(nr), 0);
+
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(false), 0);
+	KUNIT_EXPECT_FALSE(test, cohort_enabled());
+	KUNIT_EXPECT_FALSE(test, cohort_region_enabled());
+	KUNIT_EXPECT_EQ(test, cohort_block_stats(nr), 0);
+	KUNIT_EXPECT_EQ(test, cohort_test_zones(), 0);
+	KUNIT_EXPECT_EQ(test, cohort_test_domains(), 0);
+	KUNIT_EXPECT_NULL(test, cohort_anon_domain(current->mm, 0));
+	cohort_test_touch(test, addr + half * PAGE_SIZE, half / 2);
+	KUNIT_EXPECT_EQ(test, cohort_block_stats(nr), 0);
+
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(true), 0);
+	KUNIT_EXPECT_TRUE(test, cohort_region_enabled());
+	cohort_test_touch(test, addr + half * PAGE_SIZE, half);
+	KUNIT_EXPECT_PTR_EQ(test, current->mm->cohort,
+			    cohort_test_domain_at(test, addr + (pages - 1) * PAGE_SIZE));
+	cohort_test_verify(test, addr, pages);
+}
+
+static void cohort_region_test_switch_twice(struct kunit *test)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(true), 0);
+	KUNIT_EXPECT_TRUE(test, cohort_region_enabled());
+	for (i = 0; i < 10; i++) {
+		KUNIT_EXPECT_EQ(test, cohort_region_switch(i & 1), 0);
+		KUNIT_EXPECT_EQ(test, cohort_region_switch(i & 1), 0);
+		KUNIT_EXPECT_EQ(test, cohort_region_enabled(), (bool)(i & 1));
+	}
+}
+
+/* What CMA and memory offlining do, over a block with pages in use. */
+static void cohort_region_test_contig_range(struct kunit *test)
+{
+	unsigned int pages = cohort_pages() / 2;
+	unsigned long addr, first;
+	struct cohort_block *blk;
+	int err, tries;
+
+	if (!IS_ENABLED(CONFIG_CONTIG_ALLOC))
+		kunit_skip(test, "no CONFIG_CONTIG_ALLOC");
+	addr = cohort_test_map(test, pages);
+	cohort_test_touch(test, addr, pages);
+	blk = cohort_test_block(cohort_test_page_at(test, addr));
+	KUNIT_ASSERT_NOT_NULL(test, blk->dom);
+	first = cohort_block_pfn(blk);
+	lru_add_drain_all();
+
+	/* A page may be busy for a moment, as for any other user. */
+	for (tries = 0, err = -EBUSY; err == -EBUSY && tries < 5; tries++)
+		err = alloc_contig_range(first, first + cohort_pages(),
+					 MIGRATE_MOVABLE, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_NULL(test, blk->dom);
+	cohort_test_verify(test, addr, pages);
+	if (!err)
+		free_contig_range(first, cohort_pages());
+}
+
+static void cohort_region_test_contig_pages(struct kunit *test)
+{
+	unsigned int nr = 2 * pageblock_nr_pages, pages = 3 * cohort_pages();
+	unsigned long addr;
+	struct page *page;
+
+	if (!IS_ENABLED(CONFIG_CONTIG_ALLOC))
+		kunit_skip(test, "no CONFIG_CONTIG_ALLOC");
+	addr = cohort_test_map(test, pages);
+	cohort_test_touch(test, addr, pages);
+	page = alloc_contig_pages(nr, GFP_KERNEL, numa_mem_id(), NULL);
+	KUNIT_EXPECT_NOT_NULL(test, page);
+	cohort_test_verify(test, addr, pages);
+	if (page)
+		free_contig_range(page_to_pfn(page), nr);
+}
+
+static struct kunit_case cohort_region_test_cases[] = {
+	KUNIT_CASE(cohort_region_test_cache_domain),
+	KUNIT_CASE(cohort_region_test_cache_not_bdev),
+	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
+	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
+	KUNIT_CASE(cohort_region_test_anon_domain),
+	KUNIT_CASE(cohort_region_test_off_and_on),
+	KUNIT_CASE(cohort_region_test_switch_twice),
+	KUNIT_CASE(cohort_region_test_contig_range),
+	KUNIT_CASE(cohort_region_test_contig_pages),
+	{}
+};
+
+static struct kunit_suite cohort_region_test_suite = {
+	.name = "cohort_region",
+	.suite_init = cohort_test_suite_init,
+	.suite_exit = cohort_test_suite_exit,
+	.test_cases = cohort_region_test_cases,
+};
+kunit_test_suite(cohort_region_test_suite);

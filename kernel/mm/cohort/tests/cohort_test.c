@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Set-up and tear-down of the suites; see cohort_test.h.
+ */
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/rculist.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmstat.h>
+
+#include "cohort_test.h"
+
+/* What the scheme was before the suite that runs now. */
+static bool cohort_test_was_on;
+
+int cohort_test_suite_init(struct kunit_suite *suite)
+{
+	cohort_test_was_on = static_key_enabled(&cohort_region_key);
+	return cohort_region_switch(true);
+}
+
+void cohort_test_suite_exit(struct kunit_suite *suite)
+{
+	cohort_region_switch(cohort_test_was_on);
+}
+
+int cohort_test_init(struct kunit *test)
+{
+	struct cohort_test *ct = kunit_kzalloc(test, sizeof(*ct), GFP_KERNEL);
+
+	if (!ct)
+		return -ENOMEM;
+	ct->dom = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE, GFP_KERNEL);
+	if (!ct->dom)
+		return -ENOMEM;
+	test->priv = ct;
+	return 0;
+}
+
+void cohort_test_exit(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+
+	if (!ct)
+		return;
+	cohort_test_free(test, 0, ct->nr);
+	if (ct->dom)
+		cohort_domain_destroy(ct->dom);
+}
+
+unsigned int cohort_test_take(struct kunit *test, unsigned int nr)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int first = ct->nr;
+
+	KUNIT_ASSERT_LE(test, first + nr, COHORT_TEST_PAGES);
+	while (nr--) {
+		struct page *page;
+
+		page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE,
+						 numa_mem_id(), NULL, ct->dom);
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		ct->page[ct->nr++] = page;
+	}
+	return first;
+}
+
+void cohort_test_free(struct kunit *test, unsigned int first, unsigned int nr)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int i;
+
+	for (i = first; i < first + nr; i++) {
+		if (ct->page[i])
+			__free_page(ct->page[i]);
+		ct->page[i] = NULL;
+	}
+}
+
+/* In an order that is the same each time: a step prime to the number. */
+void cohort_test_free_shuffled(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int i, at = 0;
+
+	for (i = 0; i < ct->nr; i++) {
+		cohort_test_free(test, at, 1);
+		at = (at + 101) % ct->nr;
+	}
+	cohort_test_free(test, 0, ct->nr);
+}
+
+struct cohort_block *cohort_test_block(struct page *page)
+{
+	return cohort_block_of(page_to_pfn(page));
+}
+
+unsigned long cohort_test_zones(void)
+{
+	unsigned long nr = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		nr += zone_page_state_snapshot(zone, NR_COHORT_FREE);
+	return nr;
+}
+
+unsigned long cohort_test_domains(void)
+{
+	struct cohort_domain *dom;
+	unsigned long nr = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all)
+		nr += READ_ONCE(dom->nr_parked);
+	rcu_read_unlock();
+	return nr;
+}
+
+unsigned long cohort_test_map(struct kunit *test, unsigned int pages)
+{
+	unsigned long addr;
+
+	addr = kunit_vm_mmap(test, NULL, 0, (unsigned long)pages << PAGE_SHIFT,
+			     PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, addr, 0);
+	KUNIT_ASSERT_LT(test, addr, (unsigned long)TASK_SIZE);
+	return addr;
+}
+
+/* Each page says its own address, so that a lost or swapped one shows. */
+void cohort_test_touch(struct kunit *test, unsigned long addr, unsigned int pages)
+{
+	for (; pages--; addr += PAGE_SIZE)
+		KUNIT_ASSERT_EQ(test, put_user(addr, (unsigned long __user *)addr), 0);
+}
+
+void cohort_test_verify(struct kunit *test, unsigned long addr, unsigned int pages)
+{
+	unsigned long word, wrong = 0;
+
+	for (; pages--; addr += PAGE_SIZE)
+		if (get_user(word, (unsigned long __user *)addr) || word != addr)
+			wrong++;
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+}
+
+struct page *cohort_test_page_at(struct kunit *test, unsigned long addr)
+{
+	struct page *page = NULL;
+
+	KUNIT_ASSERT_EQ(test, get_user_pages_fast(addr, 1, 0, &page), 1);
+	put_page(page);
+	return page;
+}
+
+struct cohort_domain *cohort_test_domain_at(struct kunit *test, unsigned long addr)
+{
+	struct cohort_block *blk;
+
+	blk = cohort_test_block(cohort_test_page_at(test, addr));
+	KUNIT_ASSERT_NOT_NULL(test, blk);
+	return blk->dom;
+}
+
+/* As a write to /proc/self/oom_score_adj; every case is a process of its own. */
+void cohort_test_set_adj(int oom_score_adj)
+{
+	current->signal->oom_score_adj = oom_score_adj;
+	cohort_class_changed(current);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the suites of Cohort share: a domain of the case's own on the machine's
+ * page allocator, with the region scheme on, and everything freed afterwards.
+ */
+#ifndef _MM_COHORT_TESTS_COHORT_TEST_H
+#define _MM_COHORT_TESTS_COHORT_TEST_H
+
+#include <kunit/test.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+
+#define COHORT_TEST_PAGES	(4 * COHORT_BLOCK_PAGES)
+
+/**
+ * struct cohort_test - a case's memory, in kunit->priv
+ * @dom: a process domain without a process
+ * @page: pages taken, NULL where freed again
+ * @nr: entries of @page in use
+ */
+struct cohort_test {
+	struct cohort_domain *dom;
+	struct page *page[COHORT_TEST_PAGES];
+	unsigned int nr;
+};
+
+int cohort_test_suite_init(struct kunit_suite *suite);
+void cohort_test_suite_exit(struct kunit_suite *suite);
+int cohort_test_init(struct kunit *test);
+void cohort_test_exit(struct kunit *test);
+
+/* Pages of the case's domain; number @first is the first one taken. */
+unsigned int cohort_test_take(struct kunit *test, unsigned int nr);
+void cohort_test_free(struct kunit *test, unsigned int first, unsigned int nr);
+void cohort_test_free_shuffled(struct kunit *test);
+struct cohort_block *cohort_test_block(struct page *page);
+
+/* Parked pages as the zones count them, and as the domains do. */
+unsigned long cohort_test_zones(void);
+unsigned long cohort_test_domains(void);
+
+/* Anonymous memory of an address space of the case's own. */
+unsigned long cohort_test_map(struct kunit *test, unsigned int pages);
+void cohort_test_touch(struct kunit *test, unsigned long addr, unsigned int pages);
+void cohort_test_verify(struct kunit *test, unsigned long addr, unsigned int pages);
+struct page *cohort_test_page_at(struct kunit *test, unsigned long addr);
+struct cohort_domain *cohort_test_domain_at(struct kunit *test, unsigned long addr);
+void cohort_test_set_adj(int oom_score_adj);
+
+#endif /* _MM_COHORT_TESTS_COHORT_TEST_H */
