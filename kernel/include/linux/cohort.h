@@ -141,7 +141,8 @@ static inline void cohort_dissolve_range(unsigned long start_pfn,
  * @ac: the request that is short of memory
  * @level: how far to go
  *
- * Return: pages given back in zones the request can use.
+ * Return: pages given back, in any zone; 0 the next time if nothing changed,
+ * so a request they do not help retries once and no more.
  */
 static inline unsigned long cohort_give_back(const struct alloc_context *ac,
 					     enum cohort_level level)
@@ -151,7 +152,8 @@ static inline unsigned long cohort_give_back(const struct alloc_context *ac,
 
 /**
  * cohort_steal_page() - one parked page for a request that cannot wait
- * @gfp: the request, order 0, not allowed to reclaim
+ * @gfp: the request, not allowed to reclaim
+ * @order: its order; only single pages are parked
  * @alloc_flags: ALLOC_* of the request
  * @ac: its context
  *

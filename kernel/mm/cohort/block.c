@@ -258,6 +258,7 @@ bool __cohort_page_parked(const struct page *page)
 	unsigned long pfn = page_to_pfn(page);
 	struct cohort_block *blk = cohort_block_of(pfn);
 
+	/* A picture of memory in motion; nothing depends on it. */
 	return blk && data_race(cohort_map_test(&blk->map,
 						pfn & (cohort_pages() - 1)));
 }

@@ -20,6 +20,7 @@
  */
 bool cohort_buddy_has(struct zone *zone, unsigned int order)
 {
+	/* A stale count costs one futile or one missed look, nothing else. */
 	for (; order < NR_PAGE_ORDERS; order++)
 		if (data_race(zone->free_area[order].nr_free))
 			return true;
@@ -112,7 +113,7 @@ bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
 }
 
 /**
- * cohort_alloc_pages_noprof() - allocate one page for a domain
+ * cohort_alloc_pages() - allocate one page for a domain
  * @gfp: flags of the request
  * @nid: preferred node
  * @nodemask: allowed nodes, NULL for all

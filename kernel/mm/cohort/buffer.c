@@ -37,7 +37,7 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 }
 
 /**
- * cohort_buffer_alloc_noprof() - allocate pages of an I/O buffer
+ * cohort_buffer_alloc() - allocate pages of an I/O buffer
  * @gfp: flags, usually with __GFP_ZERO
  * @order: order of the piece
  *

@@ -45,6 +45,9 @@
 /* A page that cannot move now (locked, in a journal) may soon. */
 #define COHORT_RETRY	(HZ / 2)
 
+/* Blocks worth of holes that unmovable pages may leave before they fill them. */
+#define COHORT_SPARE_BLOCKS	8UL
+
 /* Regions one round of reclaim may take; the next round takes more. */
 #define COHORT_SWEEPS	8
 
@@ -56,6 +59,7 @@
  * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim
  * @COHORT_HOT: page cache that survived a sweep: likely to stay
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
+ * @COHORT_NR_KINDS: how many there are
  */
 enum cohort_kind {
 	COHORT_PROCESS,

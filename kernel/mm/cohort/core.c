@@ -139,16 +139,18 @@ static int __init cohort_init(void)
 	 * domains that reach it scatter their pages.
 	 */
 	cohort_parked_max = totalram_pages() / 16;
-	err = cohort_sysfs_init();
-	if (err)
-		goto out_destroy_wq;
 	err = register_oom_notifier(&cohort_oom_nb);
 	if (err)
 		goto out_destroy_wq;
+	err = cohort_sysfs_init();
+	if (err)
+		goto out_unregister;
 	if (cohort_boot_bad || !(cohort_boot_schemes & COHORT_SCHEME_REGION))
 		return 0;
 	return cohort_region_switch(true);
 
+out_unregister:
+	unregister_oom_notifier(&cohort_oom_nb);
 out_destroy_wq:
 	destroy_workqueue(cohort_wq);
 	return err;

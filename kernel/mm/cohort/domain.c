@@ -165,28 +165,54 @@ static bool cohort_zone_ok(const struct alloc_context *ac, struct page *page)
 	return !ac->nodemask || node_isset(page_to_nid(page), *ac->nodemask);
 }
 
+static struct page *cohort_take_from(struct cohort_domain *dom,
+				     struct cohort_block *blk,
+				     const struct alloc_context *ac)
+{
+	struct page *page = pfn_to_page(cohort_block_pfn(blk));
+
+	if (!cohort_zone_ok(ac, page))
+		return NULL;
+	page += cohort_map_take(&blk->map);
+	cohort_block_count(dom, blk, -1);
+	return page;
+}
+
 /* Fullest block first: the others get a chance to become empty. */
-static struct page *cohort_take_locked(struct cohort_domain *dom,
-				       const struct alloc_context *ac)
+static struct page *cohort_take_fullest(struct cohort_domain *dom,
+					const struct alloc_context *ac)
 {
 	unsigned long buckets = dom->nonempty & ~1UL;
 	struct cohort_block *blk;
+	struct page *page;
 
-	while (buckets) {
-		unsigned int b = __ffs(buckets);
-
-		list_for_each_entry(blk, &dom->list[b], node) {
-			struct page *page = pfn_to_page(cohort_block_pfn(blk));
-
-			if (!cohort_zone_ok(ac, page))
-				continue;
-			page += cohort_map_take(&blk->map);
-			cohort_block_count(dom, blk, -1);
-			return page;
+	for (; buckets; buckets &= buckets - 1) {
+		list_for_each_entry(blk, &dom->list[__ffs(buckets)], node) {
+			page = cohort_take_from(dom, blk, ac);
+			if (page)
+				return page;
 		}
-		buckets &= buckets - 1;
 	}
 	return NULL;
+}
+
+/*
+ * Unmovable pages cannot be compacted later, but those taken together are
+ * mostly freed together: go on with the block being filled, and leave holes
+ * alone while they are few.
+ */
+static struct page *cohort_take_locked(struct cohort_domain *dom,
+				       const struct alloc_context *ac)
+{
+	struct cohort_block *young = dom->young;
+
+	if (dom->kind == COHORT_VMALLOC) {
+		if (young && young->map.nr && young->bucket != COHORT_BUSY)
+			return cohort_take_from(dom, young, ac);
+		if (dom->nr_parked < COHORT_SPARE_BLOCKS * cohort_pages())
+			return NULL;
+	}
+	return cohort_take_fullest(dom, ac);
 }
 
 /**
@@ -204,6 +230,21 @@ struct page *cohort_domain_take(struct cohort_domain *dom,
 
 	spin_lock_irqsave(&dom->lock, flags);
 	page = cohort_take_locked(dom, ac);
+	spin_unlock_irqrestore(&dom->lock, flags);
+	return page;
+}
+
+/* No block to be had: holes that were left alone are better than nothing. */
+static struct page *cohort_domain_take_hole(struct cohort_domain *dom,
+					    const struct alloc_context *ac)
+{
+	unsigned long flags;
+	struct page *page;
+
+	if (dom->kind != COHORT_VMALLOC)
+		return NULL;
+	spin_lock_irqsave(&dom->lock, flags);
+	page = cohort_take_fullest(dom, ac);
 	spin_unlock_irqrestore(&dom->lock, flags);
 	return page;
 }
@@ -319,6 +360,10 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 		}
 	} while (cohort_refill(dom, gfp, alloc_flags, ac));
 
+	page = cohort_domain_take_hole(dom, ac);
+	if (page && cohort_prep_page(page, gfp, alloc_flags,
+				     zonelist_zone(ac->preferred_zoneref)))
+		return page;
 	count_vm_event(COHORT_FALLBACK);
 	return NULL;
 }
@@ -336,15 +381,19 @@ struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
 		if (!READ_ONCE(dom->nr_parked) ||
 		    !spin_trylock_irqsave(&dom->lock, flags))
 			continue;
-		page = cohort_take_locked(dom, ac);
+		page = cohort_take_fullest(dom, ac);
 		spin_unlock_irqrestore(&dom->lock, flags);
 		if (page)
 			break;
 	}
 	rcu_read_unlock();
-	if (!page || !cohort_prep_page(page, gfp, alloc_flags,
-				       zonelist_zone(ac->preferred_zoneref)))
+	if (!page)
 		return NULL;
+	if (!cohort_prep_page(page, gfp, alloc_flags,
+			      zonelist_zone(ac->preferred_zoneref))) {
+		cohort_dissolve_range(page_to_pfn(page), page_to_pfn(page) + 1);
+		return NULL;
+	}
 	count_vm_event(COHORT_STEAL);
 	return page;
 }

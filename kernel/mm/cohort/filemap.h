@@ -12,7 +12,7 @@
 #ifdef CONFIG_COHORT
 
 /**
- * cohort_filemap_alloc_noprof() - allocate a folio for a mapping
+ * cohort_filemap_alloc() - allocate a folio for a mapping
  * @mapping: file it will belong to
  * @gfp: flags
  * @order: order; large folios go past the cache domain
@@ -30,12 +30,18 @@ cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 	return filemap_alloc_folio_noprof(gfp, order);
 }
 
+#else
+
+static inline struct folio *
+cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
+			    unsigned int order)
+{
+	return filemap_alloc_folio_noprof(gfp, order);
+}
+
+#endif /* CONFIG_COHORT */
+
 #define cohort_filemap_alloc(...) \
 	alloc_hooks(cohort_filemap_alloc_noprof(__VA_ARGS__))
 
-#else
-
-#define cohort_filemap_alloc(mapping, gfp, order) filemap_alloc_folio(gfp, order)
-
-#endif /* CONFIG_COHORT */
 #endif /* _MM_COHORT_FILEMAP_H */

@@ -45,7 +45,11 @@ struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp)
 
 #else
 
-#define cohort_vma_alloc(vma, gfp, order, pol, ilx) \
-	folio_alloc_mpol_noprof(gfp, order, pol, ilx, numa_node_id())
+static inline struct folio *cohort_vma_alloc(struct vm_area_struct *vma,
+					     gfp_t gfp, int order,
+					     struct mempolicy *pol, pgoff_t ilx)
+{
+	return folio_alloc_mpol_noprof(gfp, order, pol, ilx, numa_node_id());
+}
 
 #endif /* CONFIG_COHORT */
