@@ -320,6 +320,8 @@ static void one_launch(uint32_t n)
 static void __attribute__((noreturn)) finish(void)
 {
 	bench_fault("end");
+	if (stress_wanted())
+		stress_finish();
 	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",
 	       (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
 	records_flush();

@@ -114,14 +114,18 @@ int main(void)
 	make_pipe(sh->zygote_pipe);
 	make_pipe(sh->gralloc_pipe);
 	make_pipe(sh->lmkd_pipe);
+	if (stress_wanted())
+		stress_baseline();
 	spawn(allocator_main);
 	spawn(lmkd_main);
 	spawn(churn_main);
 	spawn(zygote_main);
 	spawn(am_main);
+	if (stress_wanted())
+		spawn(stress_main);
 	for (;;) {
 		pid = wait(&status);
-		if (pid > 0)
+		if (pid > 0 && !__atomic_load_n(&sh->stress_over, __ATOMIC_ACQUIRE))
 			fatal("a native process (pid %d) ended, status %d", pid, status);
 	}
 }

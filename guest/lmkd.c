@@ -9,7 +9,9 @@
  * the one used longest ago among equals, and never the foreground.
  *
  * Without swap "swap is low" is always true, as anonymous memory can go
- * nowhere.
+ * nowhere. Storage of the deterministic machine answers at once, so stalls are
+ * short: an allocation that had to reclaim counts as an event too, and one of
+ * the lower minfree levels stays in force.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +31,7 @@
 #define DEATH_TIMEOUT_MS 1000
 #define PERCEPTIBLE_ADJ 200
 #define NO_KILL 1001
+#define FLOOR_LEVEL 4		/* the minfree level that psi mode defends too */
 
 struct memory {			/* pages */
 	uint64_t free, parked, file, refault, stall;
@@ -39,7 +42,10 @@ struct marks {			/* pages, all zones */
 };
 
 static struct marks marks;
-static struct memory last;
+static struct memory last;	/* at the check before */
+static struct {
+	uint64_t since, refault;
+} window;			/* refaults are counted over a second */
 static char text[16384];
 
 static void read_memory(struct memory *m)
@@ -115,18 +121,19 @@ static int minfree_adj(const struct memory *m)
 static int psi_adj(const struct memory *m, bool partial, bool complete)
 {
 	uint64_t free = m->free + m->parked;
-	uint64_t refaults = m->refault - last.refault;
+	uint64_t refaults = m->refault - window.refault;
 	bool thrashing = refaults * 100 > m->file * sh->conf.set.lmkd_thrashing_pct;
 
-	if (complete)
+	uint64_t floor = sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4;
+	bool bare = free < floor && m->file < floor;
+
+	if (complete || (bare && free < marks.low))
 		return 1;
-	if (!partial && m->stall == last.stall)
-		return NO_KILL;
-	if (free < marks.min)
-		return 1;
-	if (free < marks.low || (thrashing && free < marks.high))
+	if (bare)
 		return PERCEPTIBLE_ADJ + 1;
-	return NO_KILL;
+	if (!partial && !thrashing && m->stall == last.stall)
+		return NO_KILL;
+	return free < marks.high ? PERCEPTIBLE_ADJ + 1 : NO_KILL;
 }
 
 static int pick(int min_adj)
@@ -190,6 +197,7 @@ static bool kill_one(int min_adj, const struct memory *m)
 
 static void check(bool partial, bool complete)
 {
+	uint64_t now = now_ns();
 	struct memory m;
 	int adj;
 
@@ -197,11 +205,13 @@ static void check(bool partial, bool complete)
 		read_memory(&m);
 		adj = sh->conf.set.lmkd_psi ? psi_adj(&m, partial, complete) :
 					      minfree_adj(&m);
-		partial = complete = false;
-		if (sh->conf.set.lmkd_psi)
-			last = m;
+		partial = complete = false;	/* one event, one kill */
+		last = m;
 	} while (adj != NO_KILL && kill_one(adj, &m));
-	last = m;
+	if (now - window.since > NSEC_PER_MSEC * 1000) {
+		window.since = now;
+		window.refault = m.refault;
+	}
 }
 
 static int psi_trigger(const char *kind, uint64_t ms)

@@ -158,6 +158,8 @@ struct shared {
 	uint32_t busy;			/* a launch is being served */
 	uint32_t launch;		/* current launch number */
 	uint32_t fatal;
+	uint32_t stress_stop;		/* the launches are done */
+	uint32_t stress_over;		/* processes may die now */
 	int32_t zygote_pipe[2];
 	int32_t gralloc_pipe[2];
 	int32_t lmkd_pipe[2];
@@ -270,5 +272,11 @@ void sampler_hello(void);
 void sampler_sample(uint32_t launch, int alive, int cached);
 void map_record(uint32_t launch);
 void bench_fault(const char *when);
+
+/* ---- stress.c ---- */
+bool stress_wanted(void);
+void stress_baseline(void);
+void stress_main(void) __attribute__((noreturn));
+void stress_finish(void) __attribute__((noreturn));
 
 #endif

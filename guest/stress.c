@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a phone never does to its kernel, all at once and all the time: regions
+ * switched off and on, a CPU unplugged, memory compacted, caches dropped,
+ * parked pages given back or poisoned, allocations that fail. Only with
+ * phone_stress=on on the kernel's command line, which PID 1 finds in its
+ * environment; meant for a kernel with every check built in.
+ *
+ * At the end everybody dies, and what is left of memory must be what there was
+ * before anybody was born.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kernel-page-flags.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define REGION "/sys/kernel/mm/cohort/region/"
+#define RELEASE "/sys/kernel/mm/cohort/release"
+#define CPU1 "/sys/devices/system/cpu/cpu1/online"
+#define FAIL "/sys/kernel/debug/fail_page_alloc/"
+#define POISON "/sys/kernel/debug/hwpoison/"
+
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 400
+#define SETTLE_MS 1000		/* for the dead to be buried */
+#define FAIL_PCT "10"
+#define FAIL_PAGES 1024
+#define PARKED_BIT 45		/* of /proc/kpageflags */
+#define LOST_MAX_KB (6 * 1024)	/* page_owner and lockdep learn as they go */
+
+enum action { TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, NR_ACTIONS };
+
+static const char *const action_name[NR_ACTIONS] = {
+	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison",
+};
+
+static uint64_t count[NR_ACTIONS];
+static long long baseline_kb;
+
+bool stress_wanted(void)
+{
+	const char *value = getenv("phone_stress");
+
+	return value && !strcmp(value, "on");
+}
+
+/* A control file that is there must do as it is told. */
+static void tell(const char *path, const char *value)
+{
+	int err = spit(path, value);
+
+	if (err)
+		fatal("stress: write %s to %s: %s", value, path, strerror(-err));
+}
+
+static uint64_t number_in(const char *path)
+{
+	char text[32];
+
+	if (slurp(path, text, sizeof(text)) < 0)
+		fatal("stress: cannot read %s: %s", path, strerror(errno));
+	return strtoull(text, NULL, 10);
+}
+
+static void pause_a_little(struct rng *r)
+{
+	sleep_ns(rng_range(r, PAUSE_MIN_MS, PAUSE_MAX_MS) * NSEC_PER_MSEC);
+}
+
+/* ---- regions off: no block may be left, not even for a moment ---- */
+static void expect_no_blocks(void)
+{
+	static const char suffix[] = "_blocks";
+	struct dirent *entry;
+	char path[320];
+	uint64_t n;
+	DIR *dir = opendir(REGION);
+
+	while (dir && (entry = readdir(dir))) {
+		size_t len = strlen(entry->d_name);
+
+		if (len < sizeof(suffix) ||
+		    strcmp(entry->d_name + len - sizeof(suffix) + 1, suffix))
+			continue;
+		snprintf(path, sizeof(path), REGION "%s", entry->d_name);
+		n = number_in(path);
+		if (n)
+			fatal("stress: regions are off, and %s is %llu",
+			      entry->d_name, (unsigned long long)n);
+	}
+	if (dir)
+		closedir(dir);
+	n = read_vmstat("nr_cohort_free");
+	if (n)
+		fatal("stress: regions are off, and %llu pages are parked",
+		      (unsigned long long)n);
+}
+
+static void toggle(struct rng *r)
+{
+	tell(REGION "enabled", "0");
+	expect_no_blocks();
+	pause_a_little(r);
+	expect_no_blocks();
+	tell(REGION "enabled", "1");
+}
+
+static void hotplug(struct rng *r)
+{
+	tell(CPU1, "0");
+	pause_a_little(r);
+	tell(CPU1, "1");
+}
+
+/* ---- a process whose allocations fail one time in ten ---- */
+static void __attribute__((noreturn)) fail_often(void)
+{
+	uint64_t i;
+	char *p;
+	int fd;
+
+	set_adj(getpid(), ADJ_FOREGROUND);
+	if (spit("/proc/self/make-it-fail", "1"))
+		_exit(1);
+	p = mmap(NULL, FAIL_PAGES * PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; p != MAP_FAILED && i < FAIL_PAGES; i++)
+		*(volatile char *)(p + i * PAGE) = 1;
+	fd = open("/data/stress", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	for (i = 0; fd >= 0 && i < FAIL_PAGES / 4; i++)
+		if (write(fd, p, PAGE) < 0)
+			break;
+	if (fork() == 0)
+		_exit(0);
+	_exit(0);
+}
+
+static void faults(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		fail_often();
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static bool faults_prepare(void)
+{
+	if (access(FAIL "probability", W_OK))
+		return false;
+	tell(FAIL "task-filter", "Y");
+	tell(FAIL "min-order", "0");
+	tell(FAIL "ignore-gfp-wait", "N");
+	tell(FAIL "ignore-gfp-highmem", "N");
+	tell(FAIL "verbose", "0");
+	tell(FAIL "times", "-1");
+	tell(FAIL "probability", FAIL_PCT);
+	return true;
+}
+
+/* ---- a parked page that turns out to be bad ---- */
+static bool parked(int fd, uint64_t pfn)
+{
+	uint64_t flags;
+
+	return pread(fd, &flags, sizeof(flags), pfn * 8) == sizeof(flags) &&
+	       flags >> PARKED_BIT & 1;
+}
+
+static void hwpoison(struct rng *r)
+{
+	uint64_t pfn, tries, pages = sysconf(_SC_PHYS_PAGES);
+	int fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+	char value[32];
+
+	for (tries = 0; fd >= 0 && tries < 4096; tries++) {
+		pfn = rng_below(r, pages);
+		if (!parked(fd, pfn))
+			continue;
+		/* Somebody may take it before we hit it: then it is refused or split off. */
+		snprintf(value, sizeof(value), "%llu", (unsigned long long)pfn);
+		spit(POISON "corrupt-pfn", value);
+		spit(POISON "unpoison-pfn", value);
+		break;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void act(enum action action, struct rng *r)
+{
+	switch (action) {
+	case TOGGLE:
+		toggle(r);
+		break;
+	case HOTPLUG:
+		hotplug(r);
+		break;
+	case COMPACT:
+		tell("/proc/sys/vm/compact_memory", "1");
+		break;
+	case DROP:
+		tell("/proc/sys/vm/drop_caches", rng_below(r, 2) ? "1" : "3");
+		break;
+	case GIVE_BACK:
+		tell(RELEASE, rng_below(r, 2) ? "1" : "2");
+		break;
+	case FAULTS:
+		faults();
+		break;
+	default:
+		hwpoison(r);
+	}
+	count[action]++;
+}
+
+/* ---- accounting ---- */
+static long long meminfo_kb(const char *text, const char *name)
+{
+	const char *p = strstr(text, name);
+
+	if (!p)
+		fatal("stress: no %s in /proc/meminfo", name);
+	return atoll(p + strlen(name));
+}
+
+static long long pcp_kb(void)
+{
+	static char text[65536];
+	const char *p = text;
+	long long pages = 0;
+
+	if (slurp("/proc/zoneinfo", text, sizeof(text)) < 0)
+		fatal("stress: cannot read /proc/zoneinfo");
+	while ((p = strstr(p, " count: "))) {
+		p += strlen(" count: ");
+		pages += atoll(p);
+	}
+	return pages * 4;
+}
+
+/* Memory of which no counter of the kernel says what it is. */
+static long long unexplained_kb(void)
+{
+	static const char *const known[] = {
+		"\nMemFree:", "\nActive:", "\nInactive:", "\nUnevictable:",
+		"\nSlab:", "\nPageTables:", "\nVmallocUsed:", "\nPercpu:",
+	};
+	static char text[8192];
+	long long kb;
+	size_t i;
+
+	if (slurp("/proc/meminfo", text, sizeof(text)) < 0)
+		fatal("stress: cannot read /proc/meminfo");
+	kb = meminfo_kb(text, "MemTotal:");
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		kb -= meminfo_kb(text, known[i]);
+	return kb - pcp_kb() - read_vmstat("nr_cohort_free") * 4;
+}
+
+/* Pages in a CPU's batches are in no list that is counted. */
+static void drain(void)
+{
+	tell("/proc/sys/vm/compact_memory", "1");
+	tell("/proc/sys/vm/drop_caches", "3");
+}
+
+/* Before the phone's processes are forked: so much is not theirs. */
+void stress_baseline(void)
+{
+	drain();
+	baseline_kb = unexplained_kb();
+}
+
+static void expect_nothing_lost(void)
+{
+	long long lost;
+
+	__atomic_store_n(&sh->stress_over, 1, __ATOMIC_SEQ_CST);
+	kill(-1, SIGKILL);
+	sleep_ns(SETTLE_MS * NSEC_PER_MSEC);
+	drain();
+	lost = unexplained_kb() - baseline_kb;
+	note("stress: %lld kB more unaccounted for than at boot", lost);
+	if (lost > LOST_MAX_KB)
+		fatal("stress: %lld kB of memory are lost", lost);
+}
+
+static void __attribute__((noreturn)) end(void)
+{
+	char text[256];
+	size_t n = 0;
+	int i;
+
+	for (i = 0; i < NR_ACTIONS; i++)
+		n += snprintf(text + n, sizeof(text) - n, " %s %llu", action_name[i],
+			      (unsigned long long)count[i]);
+	note("stress:%s", text);
+	if (!access(FAIL "probability", W_OK))
+		tell(FAIL "probability", "0");
+	tell(REGION "enabled", "0");
+	expect_no_blocks();
+	expect_nothing_lost();
+	expect_no_blocks();
+	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",
+	       (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
+	records_flush();
+	power_off();
+}
+
+void stress_main(void)
+{
+	bool can[NR_ACTIONS] = {
+		[TOGGLE] = true, [GIVE_BACK] = true, [COMPACT] = true, [DROP] = true,
+		[HOTPLUG] = !access(CPU1, W_OK),
+		[FAULTS] = faults_prepare(),
+		[HWPOISON] = !access(POISON "corrupt-pfn", W_OK),
+	};
+	struct rng r;
+	uint64_t i;
+
+	set_name("stress");
+	rng_seed(&r, sh->conf.seed, 0x57e55);
+	while (!__atomic_load_n(&sh->stress_stop, __ATOMIC_ACQUIRE)) {
+		/* Every second time regions: the rest must meet both states. */
+		i = rng_below(&r, 2) ? TOGGLE : rng_below(&r, NR_ACTIONS);
+		if (can[i])
+			act(i, &r);
+		pause_a_little(&r);
+	}
+	end();
+}
+
+/* The run is over: the stress process writes the last record, and kills us. */
+void stress_finish(void)
+{
+	__atomic_store_n(&sh->stress_stop, 1, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
