@@ -153,9 +153,9 @@ int cohort_parse_schemes(const char *text, unsigned int *schemes)
  * @oom_score_adj: what the activity manager wrote, -1000 to 1000
  *
  * The values are those of Android's ProcessList: native and persistent
- * processes have -700 and less, services 500 and 800, cached apps 900 and
- * more.  The previous app (700) is in the background too, but likely to
- * return: it counts as background once it is cached.
+ * processes have -700 and less, services 500 and 800.  Home (600), the
+ * previous app (700) and cached apps (900 and more) are in the background:
+ * they have let go of what they show and stand still.
  */
 enum cohort_class cohort_class_of(int oom_score_adj)
 {
@@ -163,7 +163,7 @@ enum cohort_class cohort_class_of(int oom_score_adj)
 		return COHORT_PERSISTENT;
 	if (oom_score_adj == 500 || oom_score_adj == 800)
 		return COHORT_SERVICE;
-	if (oom_score_adj >= 900)
+	if (oom_score_adj >= 600)
 		return COHORT_BACKGROUND;
 	return COHORT_NORMAL;
 }

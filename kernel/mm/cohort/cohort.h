@@ -56,6 +56,8 @@
  * @COHORT_PROCESS: one process; freed when it dies
  * @COHORT_SHARED: persistent processes, never killed
  * @COHORT_SVC: background services, killed rarely
+ * @COHORT_SMALL: the first pages of every process, half a region each: a
+ *	process that never grows beyond would waste most of a region
  * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim
  * @COHORT_HOT: page cache that survived a sweep: likely to stay
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
@@ -65,6 +67,7 @@ enum cohort_kind {
 	COHORT_PROCESS,
 	COHORT_SHARED,
 	COHORT_SVC,
+	COHORT_SMALL,
 	COHORT_CACHE,
 	COHORT_HOT,
 	COHORT_VMALLOC,
@@ -102,6 +105,8 @@ struct cohort_block {
  * @young: block being filled; the cache sweep spares it
  * @kind: which lifetime
  * @class: of a process domain: what the process is now
+ * @nr_first: of a process domain: pages it was given from the small domain;
+ *	racy, threads may lose a count
  * @nid: only node to take blocks from, NUMA_NO_NODE for any
  * @ref: the mm (or the scheme), and each queued work
  * @work: compaction
@@ -117,6 +122,7 @@ struct cohort_domain {
 	struct cohort_block *young;
 	enum cohort_kind kind;
 	enum cohort_class class;
+	unsigned int nr_first;
 	int nid;
 	refcount_t ref;
 	struct delayed_work work;

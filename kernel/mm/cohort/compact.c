@@ -206,8 +206,8 @@ void cohort_compact_work(struct work_struct *work)
  * cohort_compact_low() - memory is low: compact whatever has room
  *
  * A process domain is compacted when its process goes to the background, the
- * cache by reclaim; the others, and apps that stay in use and hold two blocks
- * worth of parked pages, have no moment of their own but this one.
+ * cache by reclaim; the others, and apps that stay in use, have no moment of
+ * their own but this one.
  */
 void cohort_compact_low(void)
 {
@@ -220,7 +220,7 @@ void cohort_compact_low(void)
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
 		if (dom->kind == COHORT_CACHE || dom->kind == COHORT_VMALLOC ||
-		    !cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order + 1))
+		    !cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order))
 			continue;
 		cohort_compact_queue(dom, 0);
 	}

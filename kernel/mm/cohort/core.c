@@ -21,7 +21,7 @@ DEFINE_MUTEX(cohort_mutex);
 bool cohort_taking;
 unsigned int cohort_order __read_mostly = COHORT_MAX_ORDER;
 unsigned long cohort_parked_max __read_mostly;
-unsigned int cohort_compact_delay_ms = 1000;
+unsigned int cohort_compact_delay_ms = 200;
 struct workqueue_struct *cohort_wq;
 
 static unsigned int cohort_boot_schemes __initdata;

@@ -361,9 +361,12 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 	} while (cohort_refill(dom, gfp, alloc_flags, ac));
 
 	page = cohort_domain_take_hole(dom, ac);
-	if (page && cohort_prep_page(page, gfp, alloc_flags,
+	if (page) {
+		if (cohort_prep_page(page, gfp, alloc_flags,
 				     zonelist_zone(ac->preferred_zoneref)))
-		return page;
+			return page;
+		cohort_dissolve_range(page_to_pfn(page), page_to_pfn(page) + 1);
+	}
 	count_vm_event(COHORT_FALLBACK);
 	return NULL;
 }

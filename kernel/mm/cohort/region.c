@@ -23,6 +23,7 @@
 
 static struct cohort_domain *cohort_shared __read_mostly;
 static struct cohort_domain *cohort_service __read_mostly;
+static struct cohort_domain *cohort_small __read_mostly;
 static struct cohort_domain *cohort_vmalloc __read_mostly;
 static struct cohort_domain *cohort_cache[MAX_NUMNODES] __read_mostly;
 static struct cohort_domain *cohort_hot[MAX_NUMNODES] __read_mostly;
@@ -47,6 +48,7 @@ int cohort_region_init(void)
 
 	err = cohort_region_make(&cohort_shared, COHORT_SHARED, NUMA_NO_NODE) ?:
 	      cohort_region_make(&cohort_service, COHORT_SVC, NUMA_NO_NODE) ?:
+	      cohort_region_make(&cohort_small, COHORT_SMALL, NUMA_NO_NODE) ?:
 	      cohort_region_make(&cohort_vmalloc, COHORT_VMALLOC, NUMA_NO_NODE);
 	for_each_node_state(nid, N_MEMORY) {
 		if (!err)
@@ -74,6 +76,16 @@ static struct cohort_domain *cohort_mm_create(struct mm_struct *mm)
 	return dom;
 }
 
+static bool cohort_first_page(struct cohort_domain *dom)
+{
+	unsigned int nr = READ_ONCE(dom->nr_first);
+
+	if (nr >= cohort_pages() / 2)
+		return false;
+	WRITE_ONCE(dom->nr_first, nr + 1);
+	return true;
+}
+
 struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
 {
 	struct cohort_domain *dom = READ_ONCE(mm->cohort);
@@ -89,7 +101,7 @@ struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
 	case COHORT_SERVICE:
 		return cohort_service;
 	default:
-		return dom;
+		return cohort_first_page(dom) ? cohort_small : dom;
 	}
 }
 

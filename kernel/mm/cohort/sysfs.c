@@ -144,6 +144,7 @@ COHORT_ATTR_RO(region, _name)
 REGION_BLOCKS(process_blocks, COHORT_PROCESS);
 REGION_BLOCKS(shared_blocks, COHORT_SHARED);
 REGION_BLOCKS(service_blocks, COHORT_SVC);
+REGION_BLOCKS(small_blocks, COHORT_SMALL);
 REGION_BLOCKS(cache_blocks, COHORT_CACHE);
 REGION_BLOCKS(hot_blocks, COHORT_HOT);
 REGION_BLOCKS(vmalloc_blocks, COHORT_VMALLOC);
@@ -156,6 +157,7 @@ static struct attribute *region_attrs[] = {
 	&region_process_blocks_attr.attr,
 	&region_shared_blocks_attr.attr,
 	&region_service_blocks_attr.attr,
+	&region_small_blocks_attr.attr,
 	&region_cache_blocks_attr.attr,
 	&region_hot_blocks_attr.attr,
 	&region_vmalloc_blocks_attr.attr,

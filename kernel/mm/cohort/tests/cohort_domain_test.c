@@ -222,7 +222,6 @@ static void cohort_domain_test_give_back_background(struct kunit *test)
 /* A request that cannot wait is not starved by what is parked. */
 static void cohort_domain_test_steal(struct kunit *test)
 {
-	struct cohort_test *ct = test->priv;
 	struct alloc_context ac = { };
 	unsigned long before;
 	struct page *page;
