@@ -324,7 +324,7 @@ static enum cohort_class model_class(int adj)
 		return COHORT_SERVICE;
 	default:
 		return adj <= -700 ? COHORT_PERSISTENT :
-		       adj >= 900 ? COHORT_BACKGROUND : COHORT_NORMAL;
+		       adj >= 600 ? COHORT_BACKGROUND : COHORT_NORMAL;
 	}
 }
 
@@ -335,9 +335,9 @@ static void class_of(void)
 	EXPECT_EQ(cohort_class_of(-1000), COHORT_PERSISTENT);
 	EXPECT_EQ(cohort_class_of(-700), COHORT_PERSISTENT);
 	EXPECT_EQ(cohort_class_of(-699), COHORT_NORMAL);
-	EXPECT_EQ(cohort_class_of(700), COHORT_NORMAL);
-	EXPECT_EQ(cohort_class_of(899), COHORT_NORMAL);
-	EXPECT_EQ(cohort_class_of(900), COHORT_BACKGROUND);
+	EXPECT_EQ(cohort_class_of(599), COHORT_NORMAL);
+	EXPECT_EQ(cohort_class_of(600), COHORT_BACKGROUND);
+	EXPECT_EQ(cohort_class_of(800), COHORT_SERVICE);
 	for (adj = -1001; adj <= 1001; adj++)
 		EXPECT_EQ(cohort_class_of(adj), model_class(adj));
 }
