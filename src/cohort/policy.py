@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from cohort import paths
+from cohort import paths, switches
 from cohort.errors import UsageError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -38,6 +38,8 @@ def _one_line(value: str) -> str:
 def _one_word(value: str) -> str:
     if not value or re.search(r"\s", value):
         raise ValueError("must be one boot parameter a string, without blanks")
+    if what := switches.problem(value):
+        raise ValueError(what)
     return value
 
 

@@ -16,21 +16,23 @@ PARAMETERS = ("cohort", "cohort.region_order")
 def check(words: Sequence[str], where: str) -> None:
     """UsageError, beginning with `where`, for the first word the kernel would refuse."""
     for word in words:
-        name, _, value = word.partition("=")
-        if name != "cohort" and not name.startswith("cohort."):
-            continue
-        if name not in PARAMETERS:
-            raise UsageError(f"{where}: {word}: no such parameter, known: {_list(PARAMETERS)}")
-        if name == "cohort":
-            _check_schemes(word, value, where)
-        elif not value.isdecimal() or int(value) not in ORDERS:
-            raise UsageError(f"{where}: {word}: not an order from {ORDERS[0]} to {ORDERS[-1]}")
+        if what := problem(word):
+            raise UsageError(f"{where}: {what}")
 
 
-def _check_schemes(word: str, value: str, where: str) -> None:
-    for scheme in value.split(","):
-        if scheme not in SCHEMES:
-            raise UsageError(f"{where}: {word}: no scheme {scheme!r}, known: {_list(SCHEMES)}")
+def problem(word: str) -> str | None:
+    """Why the kernel would refuse `word`; None if it would not, or the word is not Cohort's."""
+    name, _, value = word.partition("=")
+    if name != "cohort" and not name.startswith("cohort."):
+        return None
+    if name not in PARAMETERS:
+        return f"{word}: no such parameter, known: {_list(PARAMETERS)}"
+    if name == "cohort":
+        unknown = [scheme for scheme in value.split(",") if scheme not in SCHEMES]
+        return f"{word}: no scheme {unknown[0]!r}, known: {_list(SCHEMES)}" if unknown else None
+    if not value.isdecimal() or int(value) not in ORDERS:
+        return f"{word}: not an order from {ORDERS[0]} to {ORDERS[-1]}"
+    return None
 
 
 def _list(names: Sequence[str]) -> str:

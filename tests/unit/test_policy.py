@@ -75,6 +75,7 @@ def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
         ('title = "t"\ncmdlime = []', 2, "cmdlime", "Extra inputs"),
         ('title = "t"\n\ncmdline = "quiet"', 3, "cmdline", "valid list"),
         ('title = "t"\ncmdline = ["a b"]', 2, "cmdline.0", "without blanks"),
+        ('title = "t"\ncmdline = ["cohort=regoin"]', 2, "cmdline.0", "no scheme 'regoin'"),
         ('title = "t"\n[sysctl]\nvm = 1', 3, "sysctl.vm", "not a sysctl name"),
         ('title = "t"\n[sysctl]\n"vm.x" = 1.5', 3, 'sysctl."vm.x"', "valid string"),
         ('title = "t"\n[sysfs]\n"/proc/x" = "1"', 3, "sysfs./proc/x", "below /sys"),
