@@ -11,7 +11,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,13 @@ from cohort.policy import Policy
 from cohort.results.metrics import compute_metrics
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
-from cohort.vm.machine import Accel, VmSpec
+from cohort.vm.machine import Accel, Latency, VmSpec
 
 log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 
-FORMAT = 1  # of a run directory; part of every run's id
+FORMAT = 2  # of a run directory; part of every run's id
 SILENT_S = 120.0
 BOOT_LIMIT_S = 300.0
 LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
@@ -115,6 +115,12 @@ class Plan:
         return self.spec.memory_mb or self.workload.memory_mb
 
     @property
+    def latency(self) -> Latency:
+        """What a request to the phone's storage costs."""
+        cost = self.workload.storage
+        return Latency(cost.read_us.value, cost.write_us.value, cost.mb_per_s.value)
+
+    @property
     def identity(self) -> dict[str, Any]:
         """All that decides the result, by content."""
         return {
@@ -122,6 +128,7 @@ class Plan:
             "kernel_id": self.kernel.id[:16],
             "guest_id": host.digest_file(self.guest)[:16],
             "workload_id": host.digest(host.digest_file(self.storage), self.conf)[:16],
+            "storage": asdict(self.latency),
             "policy_id": self.spec.policy.digest[:16],
             "cmdline": list(self.spec.cmdline),
             "accel": self.accel,
@@ -129,6 +136,11 @@ class Plan:
             "cpus": self.workload.cpus,
             "qemu": host.version(machine.emulator(self.kernel.arch).program),
         }
+
+    @property
+    def workload_digest(self) -> str:
+        """The workload alone: the same for every policy, seed and number of launches."""
+        return host.digest(host.digest_file(self.storage), self.workload.model_dump_json())[:16]
 
     @property
     def path(self) -> Path:
@@ -229,6 +241,7 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
         cpus=plan.workload.cpus,
         initrd=build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio"),
         storage=plan.storage,
+        latency=plan.latency,
         cmdline=(*plan.spec.policy.cmdline, *plan.spec.cmdline),
         arch=plan.kernel.arch,
     )
@@ -236,6 +249,7 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
     limits = guest.Limits(plan.spec.timeout_s or BOOT_LIMIT_S + total * LAUNCH_LIMIT_S, SILENT_S)
     try:
         wall = guest.run(vm, limits, _launch_counter(progress, total), stop)
+        _check_storage(vm)
     except GuestError as error:
         failed = part.with_name(part.name.removesuffix(".part") + ".failed")
         shutil.rmtree(failed, ignore_errors=True)
@@ -245,6 +259,14 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
     finally:
         (part / "initramfs.cpio").unlink(missing_ok=True)
     host.write_json(part / "meta.json", _meta(plan, started, wall))
+
+
+def _check_storage(vm: VmSpec) -> None:
+    """GuestError if the guest had to use the storage without its latency."""
+    with vm.records.open() as records:
+        notes = [line for line in records if line.startswith('{"r":"note"')]
+    if vm.latency is not None and not any("storage /dev/dm-0" in line for line in notes):
+        raise GuestError("the guest's kernel has no flash storage: CONFIG_COHORT_FLASH is missing")
 
 
 def _launch_counter(progress: Progress, total: int) -> Callable[[str], None]:
@@ -267,6 +289,7 @@ def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
         "policy_title": spec.policy.title,
         "policy_cmdline": spec.policy.cmdline,
         "workload": plan.workload.name,
+        "workload_digest": plan.workload_digest,
         "seed": spec.seed,
         "launches": spec.launches,
         "deterministic": plan.accel == "deterministic",

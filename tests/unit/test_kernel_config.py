@@ -52,9 +52,10 @@ def test_an_unknown_fragment_lists_the_known(tmp_path: Path) -> None:
 
 
 def test_variants() -> None:
-    assert KernelSpec.variant("stock").configs == ("base", "x86_64")
-    assert KernelSpec.variant("cohort").configs == ("base", "x86_64", "cohort")
-    assert KernelSpec.variant("debug").configs == ("base", "x86_64", "cohort", "debug", "kunit")
+    assert KernelSpec.variant("stock").configs == ("base", "x86_64", "lab")
+    assert KernelSpec.variant("cohort").configs == ("base", "x86_64", "lab", "cohort")
+    debug = ("base", "x86_64", "lab", "cohort", "debug", "kunit")
+    assert KernelSpec.variant("debug").configs == debug
     assert KernelSpec.from_fragments("base,x86_64").name == "base-x86_64"
     with pytest.raises(UsageError, match="no kernel variant"):
         KernelSpec.variant("sotck")

@@ -113,12 +113,26 @@ def test_better_and_worse_follow_the_direction_of_the_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("memory_mb", 3072), ("cpus", 4), ("launches", 10), ("accel", "tcg")]
+    ("key", "value"),
+    [
+        ("memory_mb", 3072),
+        ("cpus", 4),
+        ("launches", 10),
+        ("accel", "tcg"),
+        ("workload_digest", "0123"),
+    ],
 )
 def test_runs_that_differ_in_more_than_the_policy_are_refused(key: str, value: object) -> None:
     with pytest.raises(UsageError, match=f"runs differ in {key}: none .*{value}") as caught:
         check_comparable([result("none"), result("region", **{key: value})])
     assert "--force" in str(caught.value)
+
+
+def test_the_storage_is_stated() -> None:
+    cost = {"read_us": 100, "write_us": 50, "mb_per_s": 600}
+    notes = compare([result("none", storage=cost), result("region", storage=cost)]).notes
+    said = [note for note in notes if "100 us a read, 50 us a write, and 600 MB/s" in note]
+    assert len(said) == 1
 
 
 def test_runs_of_the_same_kind_are_compared() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,15 @@ def test_deterministic_arguments(spec: VmSpec) -> None:
         "nokaslr norandmaps random.trust_cpu=off",
     ):
         assert part in words
+
+
+def test_storage_with_latency_is_a_device_mapper_target(spec: VmSpec) -> None:
+    assert "dm-mod" not in spec.kernel_cmdline
+    flash = replace(spec, latency=machine.Latency(100, 50, 600), cmdline=("cohort=region",))
+    assert flash.kernel_cmdline.endswith(
+        " dm-mod.waitfor=/dev/pmem0"
+        ' dm-mod.create="flash,,,rw,0 8 flash /dev/pmem0 100 50 600" cohort=region'
+    )
 
 
 def test_free_tcg_has_no_virtual_clock(spec: VmSpec) -> None:
@@ -140,6 +150,7 @@ def test_calling_a_run_off(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_killed_lab_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
     code = f"""
 import sys
+from dataclasses import replace
 from pathlib import Path
 from cohort import cli
 from cohort.vm import guest, machine

@@ -35,8 +35,8 @@ class Arch:
 ARCHES = {"x86_64": Arch("x86_64", "x86_64", "bzImage", "arch/x86/boot/bzImage")}
 
 
-# Fragments on top of the base and the machine's. `stock` is the same tree without CONFIG_COHORT;
-# the debug kernel has the KUnit suites too, which spares a build.
+# Fragments on top of the base, the machine's and the lab's own (the storage). `stock` is the same
+# tree without CONFIG_COHORT; the debug kernel has the KUnit suites too, which spares a build.
 VARIANTS: dict[str, tuple[str, ...]] = {
     "stock": (),
     "cohort": ("cohort",),
@@ -57,11 +57,11 @@ class KernelSpec:
         """One of VARIANTS, or UsageError."""
         if name not in VARIANTS:
             raise UsageError(f"no kernel variant {name}", f"there are: {', '.join(VARIANTS)}")
-        return cls(("base", arch, *VARIANTS[name]), arch, tree)
+        return cls(("base", arch, "lab", *VARIANTS[name]), arch, tree)
 
     @classmethod
     def from_fragments(cls, text: str, tree: Path | None = None) -> "KernelSpec":
-        """From `base,x86_64,cohort`: the machine is the fragment that is named like one."""
+        """From `base,x86_64,lab,cohort`: the machine is the fragment that is named like one."""
         names = tuple(text.split(","))
         machines = [name for name in names if name in ARCHES]
         if len(machines) != 1:

@@ -64,6 +64,14 @@ class Machine(Strict):
     image_mb: Positive
 
 
+class Storage(Strict):
+    """What a request to the flash costs: a fixed latency and its size over the bandwidth."""
+
+    read_us: Count
+    write_us: Count
+    mb_per_s: Positive
+
+
 class Time(Strict):
     """The rhythm of use."""
 
@@ -204,6 +212,7 @@ class Workload(Strict):
     title: str
     kind: Literal["phone"]
     machine: Machine
+    storage: Storage
     time: Time
     faults: Faults
     zygote: Zygote

@@ -16,7 +16,7 @@ ACCELERATORS = {
 }
 RATIOS_ONLY = "times depend on this host and its load: read them as ratios, not as times"
 
-MUST_MATCH = ("workload", "guest_id", "memory_mb", "cpus", "launches", "accel")
+MUST_MATCH = ("workload", "workload_digest", "guest_id", "memory_mb", "cpus", "launches", "accel")
 """Keys of meta.json that runs in one table have in common."""
 
 

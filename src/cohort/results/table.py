@@ -191,9 +191,21 @@ def _notes(results: Sequence[Result]) -> list[str]:
             f"* p < {LEVEL:g}, exact two-sided sign-flip test on N = {len(shared)} pairs of "
             "runs with the same seed; not corrected for the number of metrics."
         )
+    notes += _storage(results)
     if any(result.accel != "deterministic" for result in results):
         notes.append(f"† {RATIOS_ONLY}.")
     return notes
+
+
+def _storage(results: Sequence[Result]) -> list[str]:
+    """What the phone's storage costs; no sentence for runs that do not say it."""
+    costs = [r.meta["storage"] for r in results if "storage" in r.meta]
+    sentences = [
+        f"Storage as flash, in the guest's time: {cost['read_us']} us a read, "
+        f"{cost['write_us']} us a write, and {cost['mb_per_s']} MB/s."
+        for cost in costs
+    ]
+    return list(dict.fromkeys(sentences))
 
 
 def _number(value: float, metric: Metric) -> str:

@@ -52,7 +52,7 @@ def patch(tree: Path | None, revert: bool, dry_run: bool) -> None:
 
 @command.command("build")
 @TREE
-@click.option("--config", default="base,x86_64,cohort", show_default=True, help="Fragments.")
+@click.option("--config", default="base,x86_64,lab,cohort", show_default=True, help="Fragments.")
 @click.option("--stock", is_flag=True, help="The same without CONFIG_COHORT.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the path.")
 def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:

@@ -22,7 +22,7 @@ ACCELS = ("deterministic", "tcg", "kvm", "auto")
 @click.option("--timeout", "timeout_s", type=float, help="Give up after so many seconds.")
 @click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
 @click.option("--fresh", is_flag=True, help="Run again even if the result is there.")
-@click.option("--kernel", "configs", help="Kernel fragments, e.g. base,x86_64,cohort,debug.")
+@click.option("--kernel", "configs", help="Kernel fragments, e.g. base,x86_64,lab,cohort,debug.")
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
@@ -45,8 +45,10 @@ def command(
     from cohort.policy import load_policy
 
     kernel = None
-    if configs or tree:
-        kernel = KernelSpec.from_fragments(configs or "base,x86_64,cohort", tree)
+    if configs:
+        kernel = KernelSpec.from_fragments(configs, tree)
+    elif tree:
+        kernel = KernelSpec.variant("cohort", tree=tree)
     specs = [
         runs.RunSpec(
             load_policy(policy),

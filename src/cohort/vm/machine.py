@@ -31,6 +31,8 @@ CMDLINE = (
 )
 
 PORT = "org.cohort.records"
+PMEM = "/dev/pmem0"
+SECTOR = 512
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,20 @@ EMULATORS = {"x86_64": Emulator("qemu-system-x86_64", "q35,nvdimm=on")}
 
 
 @dataclass(frozen=True)
+class Latency:
+    """What a request to the storage costs: fixed microseconds, and its size over 10^6 bytes/s."""
+
+    read_us: int
+    write_us: int
+    mb_per_s: int
+
+
+@dataclass(frozen=True)
 class VmSpec:
-    """A machine to boot; memory in MiB. Records and console go to files in `run_dir`."""
+    """A machine to boot; memory in MiB. Records and console go to files in `run_dir`.
+
+    Without `latency` the storage answers at once, as /dev/pmem0; with it, it is /dev/dm-0.
+    """
 
     run_dir: Path
     kernel: Path
@@ -55,6 +69,7 @@ class VmSpec:
     cpus: int
     initrd: Path | None = None
     storage: Path | None = None
+    latency: Latency | None = None
     cmdline: tuple[str, ...] = field(default=())
     arch: str = "x86_64"
 
@@ -71,7 +86,16 @@ class VmSpec:
     @property
     def kernel_cmdline(self) -> str:
         """The guest kernel's command line."""
-        return " ".join([*CMDLINE, *self.cmdline])
+        return " ".join([*CMDLINE, *self._flash(), *self.cmdline])
+
+    def _flash(self) -> list[str]:
+        """Put the device-mapper target `flash` over the whole of the storage."""
+        if self.storage is None or self.latency is None:
+            return []
+        sectors = self.storage.stat().st_size // SECTOR
+        cost = self.latency
+        target = f"flash {PMEM} {cost.read_us} {cost.write_us} {cost.mb_per_s}"
+        return [f"dm-mod.waitfor={PMEM}", f'dm-mod.create="flash,,,rw,0 {sectors} {target}"']
 
 
 def emulator(arch: str) -> Emulator:
