@@ -57,7 +57,7 @@ static inline bool cohort_region_enabled(void)
 }
 
 bool __cohort_free_page(struct page *page, unsigned long pfn);
-bool __cohort_skip_pfn(unsigned long *pfn);
+unsigned long __cohort_next_pfn(unsigned long pfn);
 bool __cohort_page_parked(const struct page *page);
 void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn);
 unsigned long __cohort_give_back(const struct alloc_context *ac,
@@ -94,18 +94,18 @@ static inline bool cohort_free_page(struct page *page, unsigned long pfn,
 }
 
 /**
- * cohort_skip_pfn() - step over the block that holds @pfn
- * @pfn: frame the compaction scanner stands on; the last one of its block on
- *	return, unchanged if it is in none
+ * cohort_next_pfn() - where compaction goes on
+ * @pfn: frame its scanner stands on
  *
  * Compaction would move pages out of a block one by one into plain buddy
- * pages; blocks are compacted by their own domain.
+ * pages; blocks are compacted by their own domain.  The block may go away
+ * between two calls; the answer never lies before @pfn.
  *
- * Return: true if the frame is in a block.
+ * Return: @pfn, or the first frame after the block that holds it.
  */
-static inline bool cohort_skip_pfn(unsigned long *pfn)
+static inline unsigned long cohort_next_pfn(unsigned long pfn)
 {
-	return cohort_enabled() && __cohort_skip_pfn(pfn);
+	return cohort_enabled() ? __cohort_next_pfn(pfn) : pfn;
 }
 
 /**
@@ -220,9 +220,9 @@ static inline bool cohort_free_page(struct page *page, unsigned long pfn,
 	return false;
 }
 
-static inline bool cohort_skip_pfn(unsigned long *pfn)
+static inline unsigned long cohort_next_pfn(unsigned long pfn)
 {
-	return false;
+	return pfn;
 }
 
 static inline bool cohort_page_parked(const struct page *page)

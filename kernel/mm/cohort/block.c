@@ -141,6 +141,7 @@ bool cohort_block_publish(struct cohort_domain *dom, struct page *page)
 		return false;
 	}
 	cohort_map_fill(&blk->map, cohort_order);
+	blk->retry = jiffies;
 	blk->bucket = COHORT_BUCKETS - 1;
 	list_add_tail(&blk->node, &dom->list[blk->bucket]);
 	__set_bit(blk->bucket, &dom->nonempty);
@@ -243,14 +244,13 @@ bool __cohort_free_page(struct page *page, unsigned long pfn)
 	return true;
 }
 
-bool __cohort_skip_pfn(unsigned long *pfn)
+unsigned long __cohort_next_pfn(unsigned long pfn)
 {
-	struct cohort_block *blk = cohort_block_of(*pfn);
+	struct cohort_block *blk = cohort_block_of(pfn);
 
 	if (!blk || !READ_ONCE(blk->dom))
-		return false;
-	*pfn |= cohort_pages() - 1;
-	return true;
+		return pfn;
+	return (pfn | (cohort_pages() - 1)) + 1;
 }
 
 bool __cohort_page_parked(const struct page *page)

@@ -211,21 +211,19 @@ static void cohort_block_test_switching_off_is_refused(struct kunit *test)
 	__free_page(page);
 }
 
-static void cohort_block_test_skip_pfn(struct kunit *test)
+static void cohort_block_test_next_pfn(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
-	unsigned long first, pfn;
+	unsigned long first;
 
 	cohort_test_take(test, 1);
 	first = page_to_pfn(ct->page[0]);
-	pfn = first + 1;
-	KUNIT_EXPECT_TRUE(test, cohort_skip_pfn(&pfn));
-	KUNIT_EXPECT_EQ(test, pfn, first + cohort_pages() - 1);
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first), first + cohort_pages());
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first + cohort_pages() - 1),
+			first + cohort_pages());
 
 	cohort_domain_dissolve(ct->dom, true);
-	pfn = first + 1;
-	KUNIT_EXPECT_FALSE(test, cohort_skip_pfn(&pfn));
-	KUNIT_EXPECT_EQ(test, pfn, first + 1);
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first + 1), first + 1);
 }
 
 static void cohort_block_test_beyond_the_table(struct kunit *test)
@@ -233,7 +231,7 @@ static void cohort_block_test_beyond_the_table(struct kunit *test)
 	unsigned long pfn = ULONG_MAX - 1;
 
 	KUNIT_EXPECT_NULL(test, cohort_block_of(pfn));
-	KUNIT_EXPECT_FALSE(test, cohort_skip_pfn(&pfn));
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(pfn), pfn);
 	cohort_dissolve_range(ULONG_MAX - 2 * COHORT_BLOCK_PAGES,
 			      ULONG_MAX - COHORT_BLOCK_PAGES);
 }
@@ -268,7 +266,7 @@ static struct kunit_case cohort_block_test_cases[] = {
 	KUNIT_CASE(cohort_block_test_dissolve_range),
 	KUNIT_CASE(cohort_block_test_isolated_is_refused),
 	KUNIT_CASE(cohort_block_test_switching_off_is_refused),
-	KUNIT_CASE(cohort_block_test_skip_pfn),
+	KUNIT_CASE(cohort_block_test_next_pfn),
 	KUNIT_CASE(cohort_block_test_beyond_the_table),
 	KUNIT_CASE(cohort_block_test_hwpoison),
 	{}

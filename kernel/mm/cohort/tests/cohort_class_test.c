@@ -49,8 +49,8 @@ static void cohort_class_test_first_page(struct kunit *test)
 
 	addr = cohort_test_map(test, 1);
 	cohort_test_set_adj(param->adj);
+	cohort_test_grow_up(test);
 	cohort_test_touch(test, addr, 1);
-	KUNIT_ASSERT_NOT_NULL(test, current->mm->cohort);
 	KUNIT_EXPECT_EQ(test, current->mm->cohort->class, param->class);
 	dom = cohort_test_domain_at(test, addr);
 	KUNIT_ASSERT_NOT_NULL(test, dom);
@@ -71,6 +71,7 @@ static void cohort_class_test_next_page(struct kunit *test)
 	unsigned long addr = cohort_test_map(test, ARRAY_SIZE(step));
 	unsigned int i;
 
+	cohort_test_grow_up(test);
 	for (i = 0; i < ARRAY_SIZE(step); i++) {
 		cohort_test_set_adj(step[i].adj);
 		cohort_test_touch(test, addr + i * PAGE_SIZE, 1);
@@ -95,6 +96,7 @@ static void cohort_class_test_zygote_child(struct kunit *test)
 	unsigned long addr = cohort_test_map(test, 2);
 
 	cohort_test_set_adj(-1000);
+	cohort_test_grow_up(test);
 	cohort_test_touch(test, addr, 1);
 	KUNIT_EXPECT_EQ(test, cohort_test_domain_at(test, addr)->kind, COHORT_SHARED);
 
@@ -118,13 +120,12 @@ static void cohort_class_test_background_is_compacted(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, dom);
 
 	WRITE_ONCE(cohort_compact_delay_ms, 10 * MSEC_PER_SEC);
-	cohort_test_set_adj(700);
+	cohort_test_set_adj(599);
 	pending_before = delayed_work_pending(&dom->work);
-	cohort_test_set_adj(900);
+	cohort_test_set_adj(600);
 	pending = delayed_work_pending(&dom->work);
 	WRITE_ONCE(cohort_compact_delay_ms, delay);
 
-	/* The previous app is likely to return: not yet. */
 	KUNIT_EXPECT_FALSE(test, pending_before);
 	KUNIT_EXPECT_TRUE(test, pending);
 	/* The end of the address space cancels it. */

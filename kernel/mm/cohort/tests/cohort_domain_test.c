@@ -179,6 +179,7 @@ static void cohort_domain_test_compact(struct kunit *test)
 	unsigned long addr, parked;
 
 	addr = cohort_test_map(test, pages);
+	cohort_test_grow_up(test);
 	cohort_test_touch(test, addr, pages);
 	for (i = 0; i < pages; i += 2)
 		do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);

@@ -72,21 +72,27 @@ static void cohort_region_test_cache_not_unmovable(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping));
 }
 
+/* A process that stays small shares regions; one that grows has its own. */
 static void cohort_region_test_anon_domain(struct kunit *test)
 {
-	unsigned long addr = cohort_test_map(test, 8);
+	unsigned int first = cohort_pages() / 2, pages = first + 8;
+	unsigned long addr = cohort_test_map(test, pages);
 	struct cohort_domain *dom;
 
 	KUNIT_EXPECT_NULL(test, current->mm->cohort);
-	dom = cohort_anon_domain(current->mm, 0);
-	KUNIT_ASSERT_NOT_NULL(test, dom);
-	KUNIT_EXPECT_PTR_EQ(test, current->mm->cohort, dom);
-	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_PROCESS);
 	/* Large folios are contiguous by themselves. */
 	KUNIT_EXPECT_NULL(test, cohort_anon_domain(current->mm, 4));
+	KUNIT_EXPECT_NULL(test, current->mm->cohort);
 
-	cohort_test_touch(test, addr, 8);
-	KUNIT_EXPECT_PTR_EQ(test, cohort_test_domain_at(test, addr + 7 * PAGE_SIZE), dom);
+	cohort_test_touch(test, addr, pages);
+	dom = current->mm->cohort;
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_PROCESS);
+	KUNIT_EXPECT_EQ(test, cohort_test_domain_at(test, addr)->kind, COHORT_SMALL);
+	KUNIT_EXPECT_PTR_EQ(test, dom,
+			    cohort_test_domain_at(test, addr + first * PAGE_SIZE));
+	KUNIT_EXPECT_PTR_EQ(test, dom,
+			    cohort_test_domain_at(test, addr + (pages - 1) * PAGE_SIZE));
 	KUNIT_EXPECT_PTR_EQ(test, cohort_anon_domain(current->mm, 0), dom);
 }
 
@@ -137,32 +143,38 @@ static void cohort_region_test_switch_twice(struct kunit *test)
 	}
 }
 
-/* What CMA and memory offlining do, over a block with pages in use. */
+/*
+ * What CMA and memory offlining do, over blocks with pages in use.  Isolation
+ * works on whole pageblocks, and in one of them there may be somebody else's
+ * page that cannot move.
+ */
 static void cohort_region_test_contig_range(struct kunit *test)
 {
-	unsigned int pages = cohort_pages() / 2;
-	unsigned long addr, first;
+	unsigned int i, pages = 4 * pageblock_nr_pages;
 	struct cohort_block *blk;
-	int err, tries;
+	unsigned long addr, first;
+	int err = -EBUSY;
 
 	if (!IS_ENABLED(CONFIG_CONTIG_ALLOC))
 		kunit_skip(test, "no CONFIG_CONTIG_ALLOC");
 	addr = cohort_test_map(test, pages);
+	cohort_test_grow_up(test);
 	cohort_test_touch(test, addr, pages);
-	blk = cohort_test_block(cohort_test_page_at(test, addr));
-	KUNIT_ASSERT_NOT_NULL(test, blk->dom);
-	first = cohort_block_pfn(blk);
 	lru_add_drain_all();
 
-	/* A page may be busy for a moment, as for any other user. */
-	for (tries = 0, err = -EBUSY; err == -EBUSY && tries < 5; tries++)
-		err = alloc_contig_range(first, first + cohort_pages(),
+	for (i = 0; i < pages && err; i += cohort_pages()) {
+		first = page_to_pfn(cohort_test_page_at(test, addr + i * PAGE_SIZE));
+		blk = cohort_block_of(first);
+		KUNIT_ASSERT_NOT_NULL(test, blk);
+		KUNIT_EXPECT_PTR_EQ(test, blk->dom, current->mm->cohort);
+		first = round_down(first, pageblock_nr_pages);
+		err = alloc_contig_range(first, first + pageblock_nr_pages,
 					 MIGRATE_MOVABLE, GFP_KERNEL);
-	KUNIT_EXPECT_EQ(test, err, 0);
+	}
+	KUNIT_ASSERT_EQ(test, err, 0);
 	KUNIT_EXPECT_NULL(test, blk->dom);
+	free_contig_range(first, pageblock_nr_pages);
 	cohort_test_verify(test, addr, pages);
-	if (!err)
-		free_contig_range(first, cohort_pages());
 }
 
 static void cohort_region_test_contig_pages(struct kunit *test)

@@ -148,6 +148,15 @@ void cohort_test_verify(struct kunit *test, unsigned long addr, unsigned int pag
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
 
+/* The process has had its pages in the small domain: the next ones are its own. */
+void cohort_test_grow_up(struct kunit *test)
+{
+	KUNIT_ASSERT_NOT_NULL(test, current->mm);
+	KUNIT_ASSERT_NOT_NULL(test, cohort_anon_domain(current->mm, 0));
+	KUNIT_ASSERT_NOT_NULL(test, current->mm->cohort);
+	current->mm->cohort->nr_first = cohort_pages();
+}
+
 struct page *cohort_test_page_at(struct kunit *test, unsigned long addr)
 {
 	struct page *page = NULL;

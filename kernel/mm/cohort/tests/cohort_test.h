@@ -44,6 +44,7 @@ unsigned long cohort_test_domains(void);
 unsigned long cohort_test_map(struct kunit *test, unsigned int pages);
 void cohort_test_touch(struct kunit *test, unsigned long addr, unsigned int pages);
 void cohort_test_verify(struct kunit *test, unsigned long addr, unsigned int pages);
+void cohort_test_grow_up(struct kunit *test);
 struct page *cohort_test_page_at(struct kunit *test, unsigned long addr);
 struct cohort_domain *cohort_test_domain_at(struct kunit *test, unsigned long addr);
 void cohort_test_set_adj(int oom_score_adj);
