@@ -20,10 +20,11 @@
  */
 bool cohort_buddy_has(struct zone *zone, unsigned int order)
 {
-	/* A stale count costs one futile or one missed look, nothing else. */
-	for (; order < NR_PAGE_ORDERS; order++)
+	for (; order < NR_PAGE_ORDERS; order++) {
+		/* A stale count costs one futile or one missed look. */
 		if (data_race(zone->free_area[order].nr_free))
 			return true;
+	}
 	return false;
 }
 

@@ -48,6 +48,9 @@
 /* Blocks worth of holes that unmovable pages may leave before they fill them. */
 #define COHORT_SPARE_BLOCKS	8UL
 
+/* Blocks looked at to find the one that is cheapest to empty. */
+#define COHORT_CANDIDATES	8
+
 /* Regions one round of reclaim may take; the next round takes more. */
 #define COHORT_SWEEPS	8
 

@@ -16,38 +16,89 @@
 #include "../internal.h"
 #include "cohort.h"
 
+/* The emptiest blocks of a domain that may be emptied now. */
+static unsigned int cohort_candidates(struct cohort_domain *dom,
+				      struct cohort_block **cand)
+{
+	unsigned int b, nr = 0;
+	struct cohort_block *blk;
+	unsigned long flags;
+
+	spin_lock_irqsave(&dom->lock, flags);
+	if (!cohort_sweep_wanted(dom->nr_parked, dom->young ? dom->young->map.nr : 0,
+				 cohort_order))
+		goto out;
+	for (b = COHORT_BUCKETS - 1; b; b--) {
+		list_for_each_entry(blk, &dom->list[b], node) {
+			if (blk == dom->young || time_before(jiffies, blk->retry))
+				continue;
+			cand[nr++] = blk;
+			if (nr == COHORT_CANDIDATES)
+				goto out;
+		}
+	}
+out:
+	spin_unlock_irqrestore(&dom->lock, flags);
+	return nr;
+}
+
+/*
+ * Pages that would have to move.  Of the cache, clean inactive pages would
+ * be dropped; everything else in use moves.
+ */
+static unsigned int cohort_survivors(const struct cohort_domain *dom,
+				     const struct cohort_block *blk)
+{
+	bool cache = dom->kind == COHORT_CACHE || dom->kind == COHORT_HOT;
+	unsigned long pfn = cohort_block_pfn(blk);
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < cohort_pages(); i++) {
+		unsigned long page_flags = READ_ONCE(pfn_to_page(pfn + i)->flags);
+
+		if (cohort_map_test(&blk->map, i))
+			continue;
+		nr += !cache || (page_flags & (BIT(PG_active) | BIT(PG_dirty)));
+	}
+	return nr;
+}
+
 /**
  * cohort_pick_victim() - choose the block to empty next
  * @dom: the domain
  *
- * The emptiest one, the block being filled excepted: its pages are the
- * youngest of the domain, and its parked pages are about to be used.
+ * Of the emptiest few the one that needs the fewest pages moved.  The block
+ * being filled is excepted: its pages are the youngest of the domain, and its
+ * parked pages are about to be used.
+ *
+ * Looks at the candidates without the lock: a wrong guess costs time only.
  *
  * Return: a block on the busy list, from which nothing is taken until
  * cohort_unpick(), or NULL if no block can be freed.
  */
 struct cohort_block *cohort_pick_victim(struct cohort_domain *dom)
 {
-	struct cohort_block *blk, *victim = NULL;
+	struct cohort_block *cand[COHORT_CANDIDATES], *victim = NULL;
+	unsigned int i, nr = cohort_candidates(dom, cand);
+	unsigned int least = UINT_MAX;
 	unsigned long flags;
-	unsigned int b;
 
-	spin_lock_irqsave(&dom->lock, flags);
-	if (!cohort_sweep_wanted(dom->nr_parked, dom->young ? dom->young->map.nr : 0,
-				 cohort_order))
-		goto out;
-	for (b = COHORT_BUCKETS - 1; b && !victim; b--) {
-		list_for_each_entry(blk, &dom->list[b], node) {
-			if (blk == dom->young ||
-			    time_before(jiffies, blk->retry))
-				continue;
-			victim = blk;
-			break;
+	for (i = 0; i < nr; i++) {
+		unsigned int cost = cohort_survivors(dom, cand[i]);
+
+		if (cost < least) {
+			least = cost;
+			victim = cand[i];
 		}
 	}
-	if (victim)
+	if (!victim)
+		return NULL;
+
+	spin_lock_irqsave(&dom->lock, flags);
+	if (victim->dom == dom && victim->bucket != COHORT_BUSY)
 		cohort_block_move(dom, victim, COHORT_BUSY);
-out:
+	else
+		victim = NULL;
 	spin_unlock_irqrestore(&dom->lock, flags);
 	return victim;
 }

@@ -133,6 +133,15 @@ struct cohort_domain *__cohort_vmalloc_domain(void)
 	return cohort_vmalloc;
 }
 
+/*
+ * Two regions' worth of holes: with one, the emptiest region is still so full
+ * that most of the work is moving pages.
+ */
+static bool cohort_cache_wanted(const struct cohort_domain *dom)
+{
+	return cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order + 1);
+}
+
 /**
  * cohort_cache_victims() - isolate one region of the cache for reclaim
  * @nid: node under reclaim
@@ -150,11 +159,11 @@ struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 	struct folio *folio, *next;
 	LIST_HEAD(list);
 
-	*blk = cohort_pick_victim(dom);
-	if (!*blk) {
+	if (!cohort_cache_wanted(dom))
 		dom = cohort_hot[nid];
-		*blk = cohort_pick_victim(dom);
-	}
+	if (!cohort_cache_wanted(dom))
+		return NULL;
+	*blk = cohort_pick_victim(dom);
 	if (!*blk)
 		return NULL;
 	cohort_isolate(*blk, &list);
