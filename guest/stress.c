@@ -99,6 +99,8 @@ static void expect_no_blocks(void)
 	}
 	if (dir)
 		closedir(dir);
+	/* Each CPU keeps a few counts to itself. */
+	tell("/proc/sys/vm/stat_refresh", "1");
 	n = read_vmstat("nr_cohort_free");
 	if (n)
 		fatal("stress: regions are off, and %llu pages are parked",
@@ -141,6 +143,7 @@ static void __attribute__((noreturn)) fail_often(void)
 			break;
 	if (fork() == 0)
 		_exit(0);
+	wait(NULL);	/* an orphan would be taken for a lost native process */
 	_exit(0);
 }
 
@@ -273,6 +276,7 @@ static void drain(void)
 {
 	tell("/proc/sys/vm/compact_memory", "1");
 	tell("/proc/sys/vm/drop_caches", "3");
+	tell("/proc/sys/vm/stat_refresh", "1");
 }
 
 /* Before the phone's processes are forked: so much is not theirs. */

@@ -1,0 +1,46 @@
+"""The debug kernel while a phone runs on it and everything is done to it at once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cohort import runs
+from cohort.kernel import kunit
+from cohort.kernel.build import Kernel, KernelSpec
+from cohort.policy import load_policy
+from cohort.runs import RunDir, RunSpec
+
+pytestmark = pytest.mark.integration
+
+LAUNCHES = 8
+# guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
+CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "phone_stress=on")
+# At least so often in a run of LAUNCHES.
+ACTIONS = {"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "release": 1, "faults": 1}
+
+
+def done(run: RunDir) -> dict[str, int]:
+    """How often each thing was done, as the guest's note says: `stress: toggle 12 hotplug 3`."""
+    notes = [r["text"] for r in run.records() if r["r"] == "note"]
+    words = next(x for x in notes if x.startswith("stress: toggle")).split()[1:]
+    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+
+
+def test_nothing_breaks_and_no_memory_is_lost_under_stress(
+    kernel: Callable[[str], Kernel],
+) -> None:
+    """The guest fails the run itself if a block or less memory is left after switching off."""
+    kernel("debug")
+    spec = RunSpec(
+        load_policy("region"),
+        "phone-2g",
+        LAUNCHES,
+        accel="tcg",
+        timeout_s=1200,
+        kernel=KernelSpec.variant("debug"),
+        cmdline=CMDLINE,
+    )
+    run = runs.execute(spec)
+    assert kunit.splats((run.path / "console.log").read_text(errors="replace")) == []
+    counts = done(run)
+    assert {name: counts[name] for name in ACTIONS if counts[name] < ACTIONS[name]} == {}, counts
