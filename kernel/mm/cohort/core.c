@@ -8,6 +8,7 @@
 #include <linux/kstrtox.h>
 #include <linux/mm.h>
 #include <linux/oom.h>
+#include <linux/sched.h>
 
 #include "cohort.h"
 
@@ -52,9 +53,13 @@ static void cohort_region_off(void)
 	static_branch_disable(&cohort_region_key);
 	WRITE_ONCE(cohort_taking, false);
 	synchronize_rcu();
-	do {
+	for (;;) {
 		cohort_dissolve_all();
-	} while (cohort_block_stats(nr));
+		if (!cohort_block_stats(nr))
+			break;
+		/* A process domain is being destroyed by a task that was preempted. */
+		schedule_timeout_uninterruptible(1);
+	}
 	static_branch_disable(&cohort_key);
 }
 
