@@ -21,17 +21,13 @@ from tests_support import Outcome
 
 pytestmark = pytest.mark.integration
 
-LAUNCHES = 12
+LAUNCHES = 8
 MakeKernel = Callable[[str], Kernel]
 BIN = Path(sys.executable).parent
 
 
 def spec(policy: str, launches: int = LAUNCHES) -> RunSpec:
-    loaded = load_policy(policy)
-    if policy == "none":
-        # The stock policy on the stock kernel: Cohort not even compiled in.
-        loaded = loaded.model_copy(update={"name": "stock", "kernel": "stock"})
-    return RunSpec(loaded, "phone-2g", launches, seed=1)
+    return RunSpec(load_policy(policy), "phone-2g", launches, seed=1)
 
 
 @contextmanager
@@ -63,6 +59,7 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     assert records[0]["r"] == "hello"
     assert records[-1] == records[-1] | {"r": "end", "ok": True, "launches": LAUNCHES}
     assert quiet.metrics["ui_order4"] is not None
+    assert any(r["r"] == "note" and r["text"] == "storage /dev/dm-0" for r in records)
     files = ("records.jsonl", "metrics.json", "console.log", "phone.conf", "cmdline", "config")
     before = {name: (quiet.path / name).read_bytes() for name in files}
     with loaded_host():

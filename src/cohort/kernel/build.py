@@ -113,7 +113,7 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
         current = stamp.is_file() and image.is_file() and stamp.read_text() == content
         if not current or spec.tree is not None:
             stamp.unlink(missing_ok=True)
-            _configure(tree, out, arch, requests)
+            configure(tree, out, arch, requests)
             _make(tree, out, arch, update)
             host.write_text(stamp, content)
     release = (out / "include/config/kernel.release").read_text().strip()
@@ -130,12 +130,13 @@ def _prepare_tree(spec: KernelSpec, update: Update) -> tuple[Path, str]:
     return tree, host.digest(str(source.read_release(tree)), overlay.applied_id(tree) or "none")
 
 
-def _environment() -> dict[str, str]:
-    """ccache sees paths relative to `out/kernel/`: another clone finds what this one compiled."""
+def environment() -> dict[str, str]:
+    """Make's. ccache sees paths relative to `out/kernel/`: what one clone compiled all find."""
     return {"CCACHE_BASEDIR": str(paths.made("kernel")), **os.environ}
 
 
-def _command(tree: Path, out: Path, arch: Arch) -> list[str]:
+def make_command(tree: Path, out: Path, arch: Arch) -> list[str]:
+    """Make without its targets; MissingTool for what it would miss half way."""
     cc = "ccache gcc" if host.find("ccache") else "gcc"
     for program in ("gcc", "ld", "flex", "bison", "bc", "perl"):
         host.need(program)
@@ -147,11 +148,12 @@ def _command(tree: Path, out: Path, arch: Arch) -> list[str]:
     ]
 
 
-def _configure(tree: Path, out: Path, arch: Arch, requests: dict[str, config.Request]) -> None:
+def configure(tree: Path, out: Path, arch: Arch, requests: dict[str, config.Request]) -> None:
+    """Write `out/.config`; BuildError if a line of `requests` did not land."""
     wanted = out / "cohort.config"
     host.write_text(wanted, config.render(requests))
-    command = [*_command(tree, out, arch), f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"]
-    done = host.run(command, env=_environment())
+    command = [*make_command(tree, out, arch), f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"]
+    done = host.run(command, env=environment())
     if done.returncode != 0:
         lines = done.stderr.splitlines()[-ERROR_LINES:]
         raise BuildError("kernel configuration failed:\n  " + "\n  ".join(lines))
@@ -161,7 +163,7 @@ def _configure(tree: Path, out: Path, arch: Arch, requests: dict[str, config.Req
 def _make(tree: Path, out: Path, arch: Arch, update: Update) -> None:
     """Run make, its output in build.log and counted for the progress."""
     fresh = not (out / "vmlinux").is_file()
-    command = [*_command(tree, out, arch), f"-j{os.cpu_count() or 1}", arch.target]
+    command = [*make_command(tree, out, arch), f"-j{os.cpu_count() or 1}", arch.target]
     done = 0
     journal = out / "build.log"
     with (
@@ -169,7 +171,7 @@ def _make(tree: Path, out: Path, arch: Arch, update: Update) -> None:
         subprocess.Popen(
             command,
             text=True,
-            env=_environment(),
+            env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         ) as process,
