@@ -151,13 +151,15 @@ static inline unsigned long cohort_give_back(const struct alloc_context *ac,
 }
 
 /**
- * cohort_steal_page() - one parked page for a request that cannot wait
- * @gfp: the request, not allowed to reclaim
+ * cohort_steal_page() - one parked page before a request reclaims or fails
+ * @gfp: the request
  * @order: its order; only single pages are parked
  * @alloc_flags: ALLOC_* of the request
  * @ac: its context
  *
  * Atomic requests cannot give blocks back and must not starve beside them.
+ * Others spare themselves direct reclaim: a sweep moves a page that landed in
+ * a cache region on, and unmovable pages go where unmovable ones are.
  */
 static inline struct page *cohort_steal_page(gfp_t gfp, unsigned int order,
 					     unsigned int alloc_flags,

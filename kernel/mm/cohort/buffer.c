@@ -27,12 +27,35 @@ static void cohort_buffer_zero(struct page *page, unsigned int order)
 	atomic64_add(ktime_get_ns() - start, &cohort_buffer_zero_ns);
 }
 
+/*
+ * The heap asks for large pages without __GFP_RECLAIM, and so without telling
+ * kswapd.  Where they are rare that does not matter: the single pages asked
+ * for next tell it.  Where a whole buffer is made of large ones nobody would,
+ * until memory is down to the min watermark and somebody has to reclaim by
+ * himself.
+ */
+static void cohort_buffer_wake_kswapd(void)
+{
+	enum zone_type idx = gfp_zone(GFP_HIGHUSER);
+	struct zoneref *z;
+	struct zone *zone;
+
+	z = first_zones_zonelist(node_zonelist(numa_node_id(), GFP_HIGHUSER),
+				 idx, NULL);
+	zone = zonelist_zone(z);
+	if (zone && !zone_watermark_ok(zone, 0, low_wmark_pages(zone), idx, 0))
+		wakeup_kswapd(zone, GFP_HIGHUSER, 0, idx);
+}
+
 /* Single pages are what the vmalloc domain is for; larger ones stay whole. */
 static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 {
-	if (cohort_region_enabled() && !order)
+	if (!cohort_region_enabled())
+		return alloc_pages_noprof(gfp, order);
+	if (!order)
 		return cohort_alloc_pages_noprof(gfp, numa_node_id(), NULL,
 						 __cohort_vmalloc_domain());
+	cohort_buffer_wake_kswapd();
 	return alloc_pages_noprof(gfp, order);
 }
 

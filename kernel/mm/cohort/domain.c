@@ -371,6 +371,23 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 	return NULL;
 }
 
+/*
+ * Who may take pages of a domain that is not its own?  A request that can
+ * wait takes what can be moved away again, or what cannot be moved anyway;
+ * one that cannot wait takes anything.
+ */
+static bool cohort_may_steal(const struct cohort_domain *dom, gfp_t gfp,
+			     const struct alloc_context *ac)
+{
+	if (!READ_ONCE(dom->nr_parked))
+		return false;
+	if (!(gfp & __GFP_DIRECT_RECLAIM))
+		return true;
+	if (ac->migratetype == MIGRATE_MOVABLE)
+		return dom->kind == COHORT_CACHE || dom->kind == COHORT_HOT;
+	return dom->kind == COHORT_VMALLOC;
+}
+
 struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
 				 const struct alloc_context *ac)
 {
@@ -381,7 +398,7 @@ struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
 		/* We may have interrupted the holder's CPU twin: never spin. */
-		if (!READ_ONCE(dom->nr_parked) ||
+		if (!cohort_may_steal(dom, gfp, ac) ||
 		    !spin_trylock_irqsave(&dom->lock, flags))
 			continue;
 		page = cohort_take_fullest(dom, ac);

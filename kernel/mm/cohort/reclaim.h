@@ -22,7 +22,7 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 
 	/*
 	 * A task that reclaims for itself has dropped its batch already; it
-	 * only needs the pages together, and the others stay cached.
+	 * only needs the pages free, and the others stay cached.
 	 */
 	if (!current_is_kswapd()) {
 		list_splice_tail_init(victims, survivors);
@@ -49,6 +49,10 @@ void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
 	unsigned int sweeps = COHORT_SWEEPS;
 
 	if (cgroup_reclaim(sc) || !(sc->gfp_mask & __GFP_FS))
+		return;
+	/* A movable page can be taken from where it was parked. */
+	if (!current_is_kswapd() &&
+	    gfp_migratetype(sc->gfp_mask) == MIGRATE_MOVABLE)
 		return;
 	do {
 		LIST_HEAD(victims);
