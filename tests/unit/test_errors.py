@@ -141,7 +141,19 @@ def nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_an_unreadable_tree(own_out: Path, cohort: Cohort, make_tree: MakeTree) -> None:
+def test_an_unreadable_tree(
+    own_out: Path,
+    cohort: Cohort,
+    make_tree: MakeTree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # This repository, and the modules imported only now, may be below /root.
+    for name, where in (("OVERLAY", "overlay"), ("PATCHES", "patches")):
+        (tmp_path / where / source.SERIES).mkdir(parents=True)
+        monkeypatch.setattr(paths, name, tmp_path / where)
+    (tmp_path / "patches" / source.SERIES / "series").write_text("")
+    cohort("kernel", "patch", "--help")
     tree = make_tree()
     (tree / "Makefile").chmod(0)
     for parent in [tree, *tree.parents]:
