@@ -131,7 +131,7 @@ def test_runs_that_differ_in_more_than_the_policy_are_refused(key: str, value: o
 def test_the_storage_is_stated() -> None:
     cost = {"read_us": 100, "write_us": 50, "mb_per_s": 600}
     notes = compare([result("none", storage=cost), result("region", storage=cost)]).notes
-    said = [note for note in notes if "100 us a read, 50 us a write, and 600 MB/s" in note]
+    said = [note for note in notes if "100 µs a read, 50 µs a write, and 600 MB/s" in note]
     assert len(said) == 1
 
 

@@ -201,8 +201,8 @@ def _storage(results: Sequence[Result]) -> list[str]:
     """What the phone's storage costs; no sentence for runs that do not say it."""
     costs = [r.meta["storage"] for r in results if "storage" in r.meta]
     sentences = [
-        f"Storage as flash, in the guest's time: {cost['read_us']} us a read, "
-        f"{cost['write_us']} us a write, and {cost['mb_per_s']} MB/s."
+        f"Storage as flash, in the guest's time: {cost['read_us']} µs a read, "
+        f"{cost['write_us']} µs a write, and {cost['mb_per_s']} MB/s."
         for cost in costs
     ]
     return list(dict.fromkeys(sentences))
