@@ -26,7 +26,7 @@
  * @read_ns: fixed latency of a read
  * @write_ns: fixed latency of a write
  * @ns_per_sector: reciprocal of the bandwidth
- * @lock: protects @waiting and @busy_until; taken in the timer interrupt
+ * @lock: protects @waiting and @busy_until
  * @waiting: requests in the order they will finish
  * @busy_until: when the last of them finishes
  * @timer: fires when the first of them is due
