@@ -162,7 +162,6 @@ unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS]);
 extern struct list_head cohort_domains;
 struct cohort_domain *cohort_domain_create(enum cohort_kind kind, int nid,
 					   gfp_t gfp);
-void cohort_domain_get(struct cohort_domain *dom);
 void cohort_domain_put(struct cohort_domain *dom);
 void cohort_domain_destroy(struct cohort_domain *dom);
 unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full);

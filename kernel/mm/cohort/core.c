@@ -119,14 +119,7 @@ early_param("cohort.region_order", cohort_order_setup);
 /* Last stop before a process is killed for lack of memory. */
 static int cohort_oom(struct notifier_block *nb, unsigned long unused, void *freed)
 {
-	struct cohort_domain *dom;
-	unsigned long nr = 0;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(dom, &cohort_domains, all)
-		nr += cohort_domain_dissolve(dom, false);
-	rcu_read_unlock();
-	*(unsigned long *)freed += nr;
+	*(unsigned long *)freed += cohort_give_back(NULL, COHORT_GIVE_ALL);
 	return NOTIFY_OK;
 }
 

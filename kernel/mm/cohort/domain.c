@@ -51,11 +51,6 @@ struct cohort_domain *cohort_domain_create(enum cohort_kind kind, int nid,
 	return dom;
 }
 
-void cohort_domain_get(struct cohort_domain *dom)
-{
-	refcount_inc(&dom->ref);
-}
-
 void cohort_domain_put(struct cohort_domain *dom)
 {
 	if (refcount_dec_and_test(&dom->ref)) {
