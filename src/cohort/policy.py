@@ -4,7 +4,6 @@ A policy is a TOML file in `policies/`. `extends = "NAME"` takes everything from
 the same directory: boot switches are appended to its own, knobs of the same name replace.
 """
 
-import difflib
 import hashlib
 import json
 import re
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from cohort import paths, switches
+from cohort import named, paths, switches
 from cohort.errors import UsageError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -110,21 +109,8 @@ def load_policy(name_or_path: str | Path) -> Policy:
 
     Raises UsageError for an unknown name and for a bad file (file, key and line in the message).
     """
-    path = _find(str(name_or_path))
+    path = named.find("policy", str(name_or_path), paths.POLICIES, policy_names())
     return _validate(path, _read(path, ()))
-
-
-def _find(name_or_path: str) -> Path:
-    """The file of a name without slash and suffix in `policies/`; a path as it is."""
-    if name_or_path.endswith(".toml") or "/" in name_or_path:
-        return Path(name_or_path)
-    path = paths.POLICIES / f"{name_or_path}.toml"
-    if not path.is_file():
-        known = policy_names()
-        close = difflib.get_close_matches(name_or_path, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"no policy named {name_or_path!r}", f"{hint}known: {', '.join(known)}")
-    return path
 
 
 def _read(path: Path, children: tuple[Path, ...]) -> dict[str, Any]:

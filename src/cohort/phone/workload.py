@@ -1,13 +1,12 @@
 """Workloads by name: find, read, check; errors name the file, the line and the key."""
 
-import difflib
 import re
 import tomllib
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from cohort import paths
+from cohort import named, paths
 from cohort.errors import UsageError
 from cohort.phone.conf import launch_sequence, launch_weights, render_conf
 from cohort.phone.schema import Workload
@@ -32,7 +31,7 @@ def load_workload(name_or_path: str | Path) -> Workload:
 
     Raises UsageError for an unknown name or a bad file ("file:line: key: what is wrong").
     """
-    path = _find(str(name_or_path))
+    path = named.find("workload", str(name_or_path), paths.WORKLOADS, workload_names())
     try:
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text)
@@ -46,18 +45,6 @@ def load_workload(name_or_path: str | Path) -> Workload:
         return Workload.model_validate(data)
     except ValidationError as error:
         raise UsageError(_explain(path, text, error)) from error
-
-
-def _find(name_or_path: str) -> Path:
-    if name_or_path.endswith(".toml") or "/" in name_or_path:
-        return Path(name_or_path)
-    path = paths.WORKLOADS / f"{name_or_path}.toml"
-    if not path.is_file():
-        known = workload_names()
-        close = difflib.get_close_matches(name_or_path, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"no workload named {name_or_path!r}", f"{hint}known: {', '.join(known)}")
-    return path
 
 
 def _explain(path: Path, text: str, error: ValidationError) -> str:
