@@ -68,8 +68,11 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 			    unsigned int alloc_flags,
 			    const struct alloc_context *ac);
 struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm);
-struct cohort_domain *__cohort_cache_domain(struct address_space *mapping);
-struct cohort_domain *__cohort_vmalloc_domain(void);
+struct cohort_domain *__cohort_cache_domain(struct address_space *mapping,
+					    gfp_t gfp);
+unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
+				    struct page **pages);
+struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid);
 struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
 void __cohort_mm_exit(struct mm_struct *mm);
 void cohort_class_changed(struct task_struct *task);
@@ -211,6 +214,24 @@ static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc)
 		__cohort_shrink_cache(pgdat, sc);
 }
 
+/**
+ * cohort_vmalloc_pages() - single pages of a vmalloc area
+ * @gfp: flags
+ * @nid: preferred node or NUMA_NO_NODE
+ * @nr: pages wanted
+ * @pages: receives them
+ *
+ * Return: pages allocated; the caller gets the rest elsewhere.
+ */
+static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
+						unsigned int nr,
+						struct page **pages)
+{
+	if (cohort_region_enabled())
+		return __cohort_vmalloc_pages(gfp, nid, nr, pages);
+	return 0;
+}
+
 #define cohort_buffer_alloc(...) \
 	alloc_hooks(cohort_buffer_alloc_noprof(__VA_ARGS__))
 
@@ -258,6 +279,13 @@ static inline struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 static inline void cohort_mm_exit(struct mm_struct *mm) { }
 static inline void cohort_class_changed(struct task_struct *task) { }
 static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc) { }
+
+static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
+						unsigned int nr,
+						struct page **pages)
+{
+	return 0;
+}
 
 #define cohort_buffer_alloc(...) alloc_pages(__VA_ARGS__)
 

@@ -327,6 +327,28 @@ unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS])
 	return sum;
 }
 
+/**
+ * cohort_block_parked() - count parked pages of one kind of domain
+ * @kind: the kind
+ *
+ * Like cohort_block_stats(), for people.
+ */
+unsigned long cohort_block_parked(enum cohort_kind kind)
+{
+	unsigned long i, sum = 0;
+
+	rcu_read_lock();
+	for (i = 0; i < READ_ONCE(cohort_table.nr); i++) {
+		struct cohort_block *blk = &cohort_table.slot[i];
+		struct cohort_domain *dom = READ_ONCE(blk->dom);
+
+		if (dom && dom->kind == kind)
+			sum += data_race(blk->map.nr);
+	}
+	rcu_read_unlock();
+	return sum;
+}
+
 #ifdef CONFIG_COHORT_DEBUG
 /**
  * cohort_check_domain() - recount a domain

@@ -53,8 +53,7 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 	if (!cohort_region_enabled())
 		return alloc_pages_noprof(gfp, order);
 	if (!order)
-		return cohort_alloc_pages_noprof(gfp, numa_node_id(), NULL,
-						 __cohort_vmalloc_domain());
+		return cohort_vmalloc_page_noprof(gfp, numa_node_id());
 	cohort_buffer_wake_kswapd();
 	return alloc_pages_noprof(gfp, order);
 }

@@ -46,7 +46,7 @@
 #define COHORT_RETRY	(HZ / 2)
 
 /* Blocks worth of holes that unmovable pages may leave before they fill them. */
-#define COHORT_SPARE_BLOCKS	8UL
+#define COHORT_SPARE_BLOCKS	16UL
 
 /* Blocks looked at to find the one that is cheapest to empty. */
 #define COHORT_CANDIDATES	8
@@ -63,7 +63,10 @@
  *	process that never grows beyond would waste most of a region
  * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim
  * @COHORT_HOT: page cache that survived a sweep: likely to stay
+ * @COHORT_BUFFER: block device pages, mostly file system metadata; a journal
+ *	pins them for seconds, so they are moved, never dropped by region
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
+ * @COHORT_PGTABLE: page tables of processes
  * @COHORT_NR_KINDS: how many there are
  */
 enum cohort_kind {
@@ -73,7 +76,9 @@ enum cohort_kind {
 	COHORT_SMALL,
 	COHORT_CACHE,
 	COHORT_HOT,
+	COHORT_BUFFER,
 	COHORT_VMALLOC,
+	COHORT_PGTABLE,
 	COHORT_NR_KINDS,
 };
 
@@ -157,6 +162,7 @@ void cohort_block_count(struct cohort_domain *dom, struct cohort_block *blk,
 unsigned long cohort_block_return(unsigned long pfn,
 				  const struct cohort_map *map);
 unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS]);
+unsigned long cohort_block_parked(enum cohort_kind kind);
 
 /* domain.c */
 extern struct list_head cohort_domains;
@@ -167,6 +173,8 @@ void cohort_domain_destroy(struct cohort_domain *dom);
 unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full);
 struct page *cohort_domain_take(struct cohort_domain *dom,
 				const struct alloc_context *ac);
+struct page *cohort_domain_take_hole(struct cohort_domain *dom,
+				     const struct alloc_context *ac);
 void cohort_dissolve_all(void);
 bool cohort_grow(struct cohort_domain *dom, struct zone *zone, int highest_zoneidx,
 		 unsigned long mark);
@@ -184,6 +192,8 @@ void cohort_compact_work(struct work_struct *work);
 
 /* region.c */
 int cohort_region_init(void);
+struct page *cohort_region_hole(struct cohort_domain *dom,
+				const struct alloc_context *ac);
 struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 					   struct list_head *victims,
 					   struct list_head *survivors);
@@ -206,6 +216,12 @@ void cohort_check_domain(struct cohort_domain *dom);
 #else
 static inline void cohort_check_domain(struct cohort_domain *dom) { }
 #endif
+
+/* Pages of the others can be moved or dropped. */
+static inline bool cohort_unmovable(const struct cohort_domain *dom)
+{
+	return dom->kind == COHORT_VMALLOC || dom->kind == COHORT_PGTABLE;
+}
 
 static inline unsigned int cohort_pages(void)
 {

@@ -270,7 +270,7 @@ void cohort_compact_low(void)
 	WRITE_ONCE(next, jiffies + COHORT_RETRY);
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		if (dom->kind == COHORT_CACHE || dom->kind == COHORT_VMALLOC ||
+		if (dom->kind == COHORT_CACHE || cohort_unmovable(dom) ||
 		    !cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order))
 			continue;
 		cohort_compact_queue(dom, 0);

@@ -229,14 +229,20 @@ struct page *cohort_domain_take(struct cohort_domain *dom,
 	return page;
 }
 
-/* No block to be had: holes that were left alone are better than nothing. */
-static struct page *cohort_domain_take_hole(struct cohort_domain *dom,
-					    const struct alloc_context *ac)
+/**
+ * cohort_domain_take_hole() - take a page that was left alone
+ * @dom: the domain
+ * @ac: zones and nodes the page may come from
+ *
+ * Return: like cohort_domain_take().
+ */
+struct page *cohort_domain_take_hole(struct cohort_domain *dom,
+				     const struct alloc_context *ac)
 {
+	struct page *page = NULL;
 	unsigned long flags;
-	struct page *page;
 
-	if (dom->kind != COHORT_VMALLOC)
+	if (!READ_ONCE(dom->nr_parked))
 		return NULL;
 	spin_lock_irqsave(&dom->lock, flags);
 	page = cohort_take_fullest(dom, ac);
@@ -246,7 +252,7 @@ static struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 
 static int cohort_migratetype(const struct cohort_domain *dom)
 {
-	return dom->kind == COHORT_VMALLOC ? MIGRATE_UNMOVABLE : MIGRATE_MOVABLE;
+	return cohort_unmovable(dom) ? MIGRATE_UNMOVABLE : MIGRATE_MOVABLE;
 }
 
 /**
@@ -355,11 +361,13 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 		}
 	} while (cohort_refill(dom, gfp, alloc_flags, ac));
 
-	page = cohort_domain_take_hole(dom, ac);
+	page = cohort_region_hole(dom, ac);
 	if (page) {
 		if (cohort_prep_page(page, gfp, alloc_flags,
-				     zonelist_zone(ac->preferred_zoneref)))
+				     zonelist_zone(ac->preferred_zoneref))) {
+			count_vm_event(COHORT_STEAL);
 			return page;
+		}
 		cohort_dissolve_range(page_to_pfn(page), page_to_pfn(page) + 1);
 	}
 	count_vm_event(COHORT_FALLBACK);
@@ -380,7 +388,7 @@ static bool cohort_may_steal(const struct cohort_domain *dom, gfp_t gfp,
 		return true;
 	if (ac->migratetype == MIGRATE_MOVABLE)
 		return dom->kind == COHORT_CACHE || dom->kind == COHORT_HOT;
-	return dom->kind == COHORT_VMALLOC;
+	return cohort_unmovable(dom);
 }
 
 struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,

@@ -22,7 +22,7 @@ cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 			    unsigned int order)
 {
 	if (cohort_region_enabled() && !order) {
-		struct cohort_domain *dom = __cohort_cache_domain(mapping);
+		struct cohort_domain *dom = __cohort_cache_domain(mapping, gfp);
 
 		if (dom)
 			return __cohort_cache_alloc(dom, gfp);

@@ -24,7 +24,9 @@
 static struct cohort_domain *cohort_shared __read_mostly;
 static struct cohort_domain *cohort_service __read_mostly;
 static struct cohort_domain *cohort_small __read_mostly;
+static struct cohort_domain *cohort_buffer __read_mostly;
 static struct cohort_domain *cohort_vmalloc __read_mostly;
+static struct cohort_domain *cohort_pgtable __read_mostly;
 static struct cohort_domain *cohort_cache[MAX_NUMNODES] __read_mostly;
 static struct cohort_domain *cohort_hot[MAX_NUMNODES] __read_mostly;
 
@@ -49,7 +51,9 @@ int cohort_region_init(void)
 	err = cohort_region_make(&cohort_shared, COHORT_SHARED, NUMA_NO_NODE) ?:
 	      cohort_region_make(&cohort_service, COHORT_SVC, NUMA_NO_NODE) ?:
 	      cohort_region_make(&cohort_small, COHORT_SMALL, NUMA_NO_NODE) ?:
-	      cohort_region_make(&cohort_vmalloc, COHORT_VMALLOC, NUMA_NO_NODE);
+	      cohort_region_make(&cohort_buffer, COHORT_BUFFER, NUMA_NO_NODE) ?:
+	      cohort_region_make(&cohort_vmalloc, COHORT_VMALLOC, NUMA_NO_NODE) ?:
+	      cohort_region_make(&cohort_pgtable, COHORT_PGTABLE, NUMA_NO_NODE);
 	for_each_node_state(nid, N_MEMORY) {
 		if (!err)
 			err = cohort_region_make(&cohort_cache[nid], COHORT_CACHE, nid) ?:
@@ -116,22 +120,110 @@ void __cohort_mm_exit(struct mm_struct *mm)
 }
 
 /*
- * Cache pages that are movable and can be dropped.  Block device pages hold
- * metadata that a journal pins for seconds; one of them keeps a whole region.
+ * Cache pages that can be dropped, and block device pages, which hold
+ * metadata: one that a journal pins would keep a whole region of the others.
  */
-struct cohort_domain *__cohort_cache_domain(struct address_space *mapping)
+struct cohort_domain *__cohort_cache_domain(struct address_space *mapping,
+					    gfp_t gfp)
 {
-	if (!(mapping_gfp_mask(mapping) & __GFP_MOVABLE) ||
-	    mapping_unevictable(mapping) ||
-	    sb_is_blkdev_sb(mapping->host->i_sb))
+	if (!(gfp & __GFP_MOVABLE) || mapping_unevictable(mapping))
 		return NULL;
+	if (sb_is_blkdev_sb(mapping->host->i_sb))
+		return cohort_buffer;
 	return cohort_cache[numa_mem_id()];
 }
 
-struct cohort_domain *__cohort_vmalloc_domain(void)
+/**
+ * cohort_region_hole() - no block to be had: a hole of somebody else
+ * @dom: domain that should own the page
+ * @ac: zones and nodes the page may come from
+ *
+ * Better than a page of the free lists, which has no block left either: that
+ * one would come from between unmovable pages and make one more small piece of
+ * free memory, where compaction cannot help.  A page among others that can be
+ * moved is moved by the next sweep or compaction.
+ *
+ * Return: like cohort_domain_take().
+ */
+struct page *cohort_region_hole(struct cohort_domain *dom,
+				const struct alloc_context *ac)
 {
-	return cohort_vmalloc;
+	int nid = numa_mem_id();
+	struct cohort_domain *other[] = {
+		cohort_cache[nid], cohort_hot[nid], cohort_small,
+		cohort_service, cohort_shared,
+	};
+	struct page *page = NULL;
+	unsigned int i;
+
+	if (cohort_unmovable(dom))
+		return cohort_domain_take_hole(cohort_vmalloc, ac);
+	for (i = 0; i < ARRAY_SIZE(other) && !page; i++)
+		if (other[i])
+			page = cohort_domain_take_hole(other[i], ac);
+	return page;
 }
+
+/*
+ * Unmovable pages taken one by one.  Tasks with a memory policy spread or bind
+ * their pages on purpose; they keep the stock path.
+ */
+static struct page *cohort_unmovable_alloc(struct cohort_domain *dom, gfp_t gfp,
+					   int nid)
+{
+#ifdef CONFIG_NUMA
+	if (nid == NUMA_NO_NODE && current->mempolicy)
+		return alloc_pages_noprof(gfp, 0);
+#endif
+	return cohort_alloc_pages_noprof(gfp, nid == NUMA_NO_NODE ? numa_node_id() : nid,
+					 NULL, dom);
+}
+
+/**
+ * cohort_vmalloc_page() - one page of vmalloc or driver memory
+ * @gfp: flags
+ * @nid: preferred node or NUMA_NO_NODE
+ */
+struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid)
+{
+	if (!cohort_region_enabled())
+		return alloc_pages_node_noprof(nid, gfp, 0);
+	return cohort_unmovable_alloc(cohort_vmalloc, gfp, nid);
+}
+
+unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
+				    struct page **pages)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!(gfp & __GFP_NOFAIL) && fatal_signal_pending(current))
+			break;
+		pages[i] = cohort_unmovable_alloc(cohort_vmalloc, gfp, nid);
+		if (!pages[i])
+			break;
+		if (gfpflags_allow_blocking(gfp))
+			cond_resched();
+	}
+	return i;
+}
+
+/**
+ * cohort_pagetable_alloc() - pages of a page table
+ * @gfp: flags; those of processes have __GFP_ACCOUNT, the kernel's own stay
+ *	for ever
+ * @order: order
+ *
+ * The page tables of a process die with it, but there are too few of them for
+ * regions of their own.
+ */
+struct page *cohort_pagetable_alloc_noprof(gfp_t gfp, unsigned int order)
+{
+	if (!cohort_region_enabled() || order || !(gfp & __GFP_ACCOUNT))
+		return alloc_pages_noprof(gfp, order);
+	return cohort_unmovable_alloc(cohort_pgtable, gfp, NUMA_NO_NODE);
+}
+EXPORT_SYMBOL(cohort_pagetable_alloc_noprof);
 
 /*
  * Two regions' worth of holes: with one, the emptiest region is still so full
@@ -224,6 +316,7 @@ struct folio *cohort_vma_alloc_folio_noprof(gfp_t gfp, int order,
 	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP,
 							numa_node_id(), NULL, dom));
 }
+EXPORT_SYMBOL(cohort_vma_alloc_folio_noprof);
 
 struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp)
 {

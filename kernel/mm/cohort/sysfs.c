@@ -130,24 +130,33 @@ static ssize_t region_compact_delay_ms_store(struct kobject *kobj,
 }
 COHORT_ATTR_RW(region, compact_delay_ms);
 
-#define REGION_BLOCKS(_name, _kind)					\
-static ssize_t region_##_name##_show(struct kobject *kobj,		\
-				     struct kobj_attribute *attr, char *buf) \
+#define REGION_KIND(_name, _kind)					\
+static ssize_t region_##_name##_blocks_show(struct kobject *kobj,	\
+				struct kobj_attribute *attr, char *buf)	\
 {									\
 	unsigned long nr[COHORT_NR_KINDS];				\
 									\
 	cohort_block_stats(nr);						\
 	return sysfs_emit(buf, "%lu\n", nr[_kind]);			\
 }									\
-COHORT_ATTR_RO(region, _name)
+COHORT_ATTR_RO(region, _name##_blocks);					\
+									\
+static ssize_t region_##_name##_parked_kb_show(struct kobject *kobj,	\
+				struct kobj_attribute *attr, char *buf)	\
+{									\
+	return sysfs_emit(buf, "%lu\n", K(cohort_block_parked(_kind)));	\
+}									\
+COHORT_ATTR_RO(region, _name##_parked_kb)
 
-REGION_BLOCKS(process_blocks, COHORT_PROCESS);
-REGION_BLOCKS(shared_blocks, COHORT_SHARED);
-REGION_BLOCKS(service_blocks, COHORT_SVC);
-REGION_BLOCKS(small_blocks, COHORT_SMALL);
-REGION_BLOCKS(cache_blocks, COHORT_CACHE);
-REGION_BLOCKS(hot_blocks, COHORT_HOT);
-REGION_BLOCKS(vmalloc_blocks, COHORT_VMALLOC);
+REGION_KIND(process, COHORT_PROCESS);
+REGION_KIND(shared, COHORT_SHARED);
+REGION_KIND(service, COHORT_SVC);
+REGION_KIND(small, COHORT_SMALL);
+REGION_KIND(cache, COHORT_CACHE);
+REGION_KIND(hot, COHORT_HOT);
+REGION_KIND(buffer, COHORT_BUFFER);
+REGION_KIND(vmalloc, COHORT_VMALLOC);
+REGION_KIND(pgtable, COHORT_PGTABLE);
 
 static struct attribute *region_attrs[] = {
 	&region_enabled_attr.attr,
@@ -155,12 +164,23 @@ static struct attribute *region_attrs[] = {
 	&region_parked_max_kb_attr.attr,
 	&region_compact_delay_ms_attr.attr,
 	&region_process_blocks_attr.attr,
+	&region_process_parked_kb_attr.attr,
 	&region_shared_blocks_attr.attr,
+	&region_shared_parked_kb_attr.attr,
 	&region_service_blocks_attr.attr,
+	&region_service_parked_kb_attr.attr,
 	&region_small_blocks_attr.attr,
+	&region_small_parked_kb_attr.attr,
 	&region_cache_blocks_attr.attr,
+	&region_cache_parked_kb_attr.attr,
 	&region_hot_blocks_attr.attr,
+	&region_hot_parked_kb_attr.attr,
+	&region_buffer_blocks_attr.attr,
+	&region_buffer_parked_kb_attr.attr,
 	&region_vmalloc_blocks_attr.attr,
+	&region_vmalloc_parked_kb_attr.attr,
+	&region_pgtable_blocks_attr.attr,
+	&region_pgtable_parked_kb_attr.attr,
 	NULL,
 };
 

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/swap.h>
+#include <linux/vmalloc.h>
 
 #include "cohort_test.h"
 
@@ -29,7 +30,8 @@ static struct address_space *cohort_region_test_mapping(struct kunit *test)
 static void cohort_region_test_cache_domain(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
-	struct cohort_domain *dom = __cohort_cache_domain(mapping);
+	struct cohort_domain *dom = __cohort_cache_domain(mapping,
+							  GFP_HIGHUSER_MOVABLE);
 	struct cohort_block *blk;
 	struct folio *folio;
 
@@ -45,15 +47,26 @@ static void cohort_region_test_cache_domain(struct kunit *test)
 	folio_put(folio);
 }
 
-/* Block devices hold metadata that a journal pins. */
-static void cohort_region_test_cache_not_bdev(struct kunit *test)
+/* Block devices hold metadata that a journal pins: not among file pages. */
+static void cohort_region_test_buffer_domain(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct cohort_domain *dom;
+	struct folio *folio;
 
 	if (!IS_ENABLED(CONFIG_BLOCK))
 		kunit_skip(test, "no CONFIG_BLOCK");
 	mapping->host->i_sb = blockdev_superblock;
-	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping));
+	dom = __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE);
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_BUFFER);
+
+	folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_block_of(folio_pfn(folio))->dom, dom);
+	folio_put(folio);
+	/* Journals ask for some of them unmovable. */
+	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping, GFP_HIGHUSER));
 }
 
 static void cohort_region_test_cache_not_unevictable(struct kunit *test)
@@ -61,15 +74,78 @@ static void cohort_region_test_cache_not_unevictable(struct kunit *test)
 	struct address_space *mapping = cohort_region_test_mapping(test);
 
 	mapping_set_unevictable(mapping);
-	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping));
+	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE));
 }
 
 static void cohort_region_test_cache_not_unmovable(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
 
-	mapping_set_gfp_mask(mapping, GFP_HIGHUSER);
-	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping));
+	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping, GFP_HIGHUSER));
+}
+
+/* Stacks of threads come from vmalloc too. */
+static void cohort_region_test_vmalloc_domain(struct kunit *test)
+{
+	unsigned int i, pages = 3 * cohort_pages();
+	unsigned long parked;
+	void *area;
+
+	area = vmalloc(pages * PAGE_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	for (i = 0; i < pages; i++) {
+		struct page *page = vmalloc_to_page(area + i * PAGE_SIZE);
+		struct cohort_domain *dom = cohort_test_block(page)->dom;
+
+		KUNIT_ASSERT_NOT_NULL(test, dom);
+		KUNIT_EXPECT_EQ(test, dom->kind, COHORT_VMALLOC);
+	}
+	parked = cohort_block_parked(COHORT_VMALLOC);
+	KUNIT_EXPECT_LT(test, parked, (COHORT_SPARE_BLOCKS + 1) * cohort_pages());
+	vfree(area);
+}
+
+/* Those of a process share regions; the kernel's own stay outside. */
+static void cohort_region_test_pgtable_domain(struct kunit *test)
+{
+	struct page *page = cohort_pagetable_alloc_noprof(GFP_KERNEL_ACCOUNT |
+							  __GFP_ZERO, 0);
+	struct cohort_domain *dom;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	dom = cohort_test_block(page)->dom;
+	KUNIT_EXPECT_TRUE(test, dom && dom->kind == COHORT_PGTABLE);
+	__free_page(page);
+
+	page = cohort_pagetable_alloc_noprof(GFP_KERNEL | __GFP_ZERO, 0);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	dom = cohort_test_block(page)->dom;
+	KUNIT_EXPECT_TRUE(test, !dom || dom->kind != COHORT_PGTABLE);
+	__free_page(page);
+}
+
+/* Without a block to be had, a page goes among others that can be moved. */
+static void cohort_region_test_hole(struct kunit *test)
+{
+	unsigned long max = cohort_parked_max, addr, before;
+	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct cohort_domain *dom;
+	struct folio *folio;
+
+	dom = __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE);
+	folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	addr = cohort_test_map(test, 1);
+	cohort_test_grow_up(test);
+	before = cohort_test_domains();
+	KUNIT_ASSERT_GT(test, dom->nr_parked, 0);
+
+	cohort_parked_max = 0;
+	cohort_test_touch(test, addr, 1);
+	cohort_parked_max = max;
+	KUNIT_EXPECT_LT(test, cohort_test_domains(), before);
+	KUNIT_EXPECT_NOT_NULL(test, cohort_test_domain_at(test, addr));
+	folio_put(folio);
 }
 
 /* A process that stays small shares regions; one that grows has its own. */
@@ -196,9 +272,12 @@ static void cohort_region_test_contig_pages(struct kunit *test)
 
 static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_domain),
-	KUNIT_CASE(cohort_region_test_cache_not_bdev),
+	KUNIT_CASE(cohort_region_test_buffer_domain),
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
 	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
+	KUNIT_CASE(cohort_region_test_vmalloc_domain),
+	KUNIT_CASE(cohort_region_test_pgtable_domain),
+	KUNIT_CASE(cohort_region_test_hole),
 	KUNIT_CASE(cohort_region_test_anon_domain),
 	KUNIT_CASE(cohort_region_test_off_and_on),
 	KUNIT_CASE(cohort_region_test_switch_twice),
