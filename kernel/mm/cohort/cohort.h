@@ -185,7 +185,6 @@ bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
 unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
 			     bool may_wait);
-unsigned long cohort_domain_release(struct cohort_domain *dom);
 void cohort_compact_low(void);
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait);
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);

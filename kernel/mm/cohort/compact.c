@@ -253,55 +253,6 @@ void cohort_compact_work(struct work_struct *work)
 	cohort_domain_put(dom);
 }
 
-/* The emptiest block whose holes are more than unmovable pages may keep. */
-static struct cohort_block *cohort_release_pick(struct cohort_domain *dom)
-{
-	struct cohort_block *blk;
-	unsigned int b;
-
-	if (dom->nr_parked <= 2 * COHORT_SPARE_BLOCKS * cohort_pages())
-		return NULL;
-	for (b = COHORT_BUCKETS - 1; b > COHORT_BUCKETS / 2; b--)
-		list_for_each_entry(blk, &dom->list[b], node)
-			if (blk != dom->young)
-				return blk;
-	return NULL;
-}
-
-/**
- * cohort_domain_release() - holes of unmovable pages become free memory
- * @dom: domain of unmovable pages
- *
- * When a large app dies its unmovable pages leave holes that only others like
- * them could use.  Twice what the domain keeps spare is enough: the rest is
- * worth more as cache.  Pages in use in a released block are freed to the
- * buddy allocator when their time comes.
- *
- * Return: pages given to the buddy allocator.
- */
-unsigned long cohort_domain_release(struct cohort_domain *dom)
-{
-	struct cohort_block *blk;
-	unsigned long flags, nr = 0;
-	struct cohort_map map;
-
-	for (;;) {
-		unsigned long pfn;
-
-		spin_lock_irqsave(&dom->lock, flags);
-		blk = cohort_release_pick(dom);
-		if (blk)
-			cohort_block_detach(dom, blk, &map);
-		spin_unlock_irqrestore(&dom->lock, flags);
-		if (!blk)
-			return nr;
-		pfn = cohort_block_pfn(blk);
-		trace_cohort_block_dissolve(pfn, map.nr);
-		count_vm_event(COHORT_DISSOLVE);
-		nr += cohort_block_return(pfn, &map);
-	}
-}
-
 /**
  * cohort_compact_low() - memory is low: compact whatever has room
  *
@@ -319,11 +270,7 @@ void cohort_compact_low(void)
 	WRITE_ONCE(next, jiffies + COHORT_RETRY);
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		if (cohort_unmovable(dom)) {
-			cohort_domain_release(dom);
-			continue;
-		}
-		if (dom->kind == COHORT_CACHE ||
+		if (dom->kind == COHORT_CACHE || cohort_unmovable(dom) ||
 		    !cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order))
 			continue;
 		cohort_compact_queue(dom, 0);

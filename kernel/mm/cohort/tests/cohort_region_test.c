@@ -105,36 +105,6 @@ static void cohort_region_test_vmalloc_domain(struct kunit *test)
 	vfree(area);
 }
 
-/* What unmovable pages leave behind is lent to nobody, but bounded. */
-static void cohort_region_test_release(struct kunit *test)
-{
-	unsigned int i, pages = 3 * COHORT_SPARE_BLOCKS * cohort_pages();
-	unsigned long bound = 2 * COHORT_SPARE_BLOCKS * cohort_pages();
-	struct page **page = kunit_kcalloc(test, pages, sizeof(*page), GFP_KERNEL);
-	struct cohort_domain *dom = NULL;
-
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	for (i = 0; i < pages; i++) {
-		page[i] = cohort_vmalloc_page_noprof(GFP_KERNEL, NUMA_NO_NODE);
-		KUNIT_ASSERT_NOT_NULL(test, page[i]);
-	}
-	dom = cohort_test_block(page[pages / 2])->dom;
-	KUNIT_ASSERT_NOT_NULL(test, dom);
-	/* One page in sixteen stays, so that no block goes home. */
-	for (i = 0; i < pages; i++) {
-		if (i % 16) {
-			__free_page(page[i]);
-			page[i] = NULL;
-		}
-	}
-	KUNIT_EXPECT_GT(test, dom->nr_parked, bound);
-	KUNIT_EXPECT_GT(test, cohort_domain_release(dom), 0);
-	KUNIT_EXPECT_LE(test, dom->nr_parked, bound);
-	KUNIT_EXPECT_EQ(test, cohort_domain_release(dom), 0);
-	for (i = 0; i < pages; i += 16)
-		__free_page(page[i]);
-}
-
 /* Those of a process share regions; the kernel's own stay outside. */
 static void cohort_region_test_pgtable_domain(struct kunit *test)
 {
@@ -306,7 +276,6 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
 	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
-	KUNIT_CASE(cohort_region_test_release),
 	KUNIT_CASE(cohort_region_test_pgtable_domain),
 	KUNIT_CASE(cohort_region_test_hole),
 	KUNIT_CASE(cohort_region_test_anon_domain),
