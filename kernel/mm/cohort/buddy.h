@@ -10,6 +10,9 @@
 /* Frames given back under one hold of zone->lock. */
 #define COHORT_GIVE_BATCH	32
 
+/* Free blocks looked at for one whose slot has no owner. */
+#define COHORT_REMNANT_TRIES	8
+
 /**
  * cohort_buddy_has() - would a block of this order be found?
  * @zone: zone to look in
@@ -50,6 +53,104 @@ struct page *cohort_buddy_take(struct zone *zone, unsigned int order, int mt)
 	page = __rmqueue(zone, order, mt, 0, &mode);
 	spin_unlock_irqrestore(&zone->lock, flags);
 	return page;
+}
+
+/*
+ * A free block smaller than a set, of which no page is split off.  A slot has
+ * one owner at a time; not far down the list there is a remnant of another.
+ */
+static bool cohort_buddy_take_remnant(struct zone *zone, unsigned int order,
+				      struct cohort_set *set)
+{
+	struct list_head *list = &zone->free_area[order].free_list[MIGRATE_MOVABLE];
+	unsigned int tries = COHORT_REMNANT_TRIES;
+	struct page *page;
+
+	list_for_each_entry(page, list, buddy_list) {
+		struct cohort_block *blk = cohort_block_of(page_to_pfn(page));
+
+		if (!tries--)
+			break;
+		if (!blk || READ_ONCE(blk->dom))
+			continue;
+		page_del_and_expand(zone, page, order, order, MIGRATE_MOVABLE);
+		*set = (struct cohort_set){ page, order };
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Never from a block of another mobility: that is for the stock path to
+ * decide, when it has no movable page at all.
+ */
+static bool cohort_buddy_take_set(struct zone *zone, unsigned int order,
+				  bool remnants, struct cohort_set *set)
+{
+	struct page *page;
+	unsigned int o;
+
+	/* Smallest first, as a request for single pages would find them. */
+	for (o = COHORT_MIN_SET_ORDER; remnants && o < order; o++)
+		if (cohort_buddy_take_remnant(zone, o, set))
+			return true;
+	page = __rmqueue_smallest(zone, order, MIGRATE_MOVABLE);
+	if (page) {
+		*set = (struct cohort_set){ page, order };
+		return true;
+	}
+	/* Nothing as large: then the largest there is. */
+	for (o = order - 1; !remnants && o >= COHORT_MIN_SET_ORDER; o--)
+		if (cohort_buddy_take_remnant(zone, o, set))
+			return true;
+	return false;
+}
+
+/**
+ * cohort_buddy_take_sets() - take sets off the free lists
+ * @zone: zone to take from
+ * @order: order of a set
+ * @remnants: first look for free blocks that are smaller than a set
+ * @want: pages wanted, at most COHORT_REFILL_PAGES
+ * @set: receives them; COHORT_REFILL_SETS entries
+ *
+ * Under one hold of zone->lock, and a block that is taken apart is taken
+ * whole: the number of pages may exceed @want by a part of a set.  The state
+ * of the frames is that of cohort_buddy_take(), and so are the caller's duties.
+ *
+ * Return: number of sets.
+ */
+unsigned int cohort_buddy_take_sets(struct zone *zone, unsigned int order,
+				    bool remnants, unsigned int want,
+				    struct cohort_set *set)
+{
+	unsigned int nr = 0, pages = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	while (pages < want &&
+	       cohort_buddy_take_set(zone, order, remnants, &set[nr]))
+		pages += 1U << set[nr++].order;
+	spin_unlock_irqrestore(&zone->lock, flags);
+	return nr;
+}
+
+/**
+ * cohort_buddy_give_sets() - give sets back under one hold of zone->lock
+ * @zone: zone of all of them
+ * @set: the sets
+ * @nr: how many
+ */
+void cohort_buddy_give_sets(struct zone *zone, const struct cohort_set *set,
+			    unsigned int nr)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	for (; nr--; set++)
+		split_large_buddy(zone, set->page, page_to_pfn(set->page),
+				  set->order, FPI_NONE);
+	spin_unlock_irqrestore(&zone->lock, flags);
 }
 
 /**

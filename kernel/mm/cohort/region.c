@@ -95,6 +95,11 @@ struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
 		if (!dom)
 			return NULL;
 	}
+	/* Its reservation, whatever the process is. */
+	if (cohort_cpb_enabled())
+		return dom;
+	if (!cohort_region_enabled())
+		return NULL;
 	switch (READ_ONCE(dom->class)) {
 	case COHORT_PERSISTENT:
 		return cohort_shared;
