@@ -80,30 +80,43 @@ static bool cohort_buddy_take_remnant(struct zone *zone, unsigned int order,
 	return false;
 }
 
-/*
- * Never from a block of another mobility: that is for the stock path to
- * decide, when it has no movable page at all.
- */
-static bool cohort_buddy_take_set(struct zone *zone, unsigned int order,
-				  bool remnants, struct cohort_set *set)
+static bool cohort_buddy_take_whole(struct zone *zone, unsigned int order,
+				    unsigned int alloc_flags, struct cohort_set *set)
 {
-	struct page *page;
+	enum rmqueue_mode mode = RMQUEUE_NORMAL;
+
+	set->page = __rmqueue(zone, order, MIGRATE_MOVABLE, alloc_flags, &mode);
+	set->order = order;
+	return set->page;
+}
+
+/* Smallest first, as a request for single pages would find them. */
+static bool cohort_buddy_remnants_first(struct zone *zone, unsigned int order,
+					struct cohort_set *set)
+{
 	unsigned int o;
 
-	/* Smallest first, as a request for single pages would find them. */
-	for (o = COHORT_MIN_SET_ORDER; remnants && o < order; o++)
+	for (o = COHORT_MIN_SET_ORDER; o < order; o++)
 		if (cohort_buddy_take_remnant(zone, o, set))
 			return true;
-	page = __rmqueue_smallest(zone, order, MIGRATE_MOVABLE);
-	if (page) {
-		*set = (struct cohort_set){ page, order };
+	return cohort_buddy_take_whole(zone, order, 0, set);
+}
+
+/*
+ * If there is nothing as large as a set, then the largest there is; but rather
+ * that than to mix mobilities within a pageblock.
+ */
+static bool cohort_buddy_split_first(struct zone *zone, unsigned int order,
+				     struct cohort_set *set)
+{
+	unsigned int o;
+
+	if (cohort_buddy_take_whole(zone, order, ALLOC_NOFRAGMENT, set))
 		return true;
-	}
-	/* Nothing as large: then the largest there is. */
-	for (o = order - 1; !remnants && o >= COHORT_MIN_SET_ORDER; o--)
+	for (o = order - 1; o >= COHORT_MIN_SET_ORDER; o--)
 		if (cohort_buddy_take_remnant(zone, o, set))
 			return true;
-	return false;
+	return cohort_buddy_take_whole(zone, order, 0, set);
 }
 
 /**
@@ -129,7 +142,8 @@ unsigned int cohort_buddy_take_sets(struct zone *zone, unsigned int order,
 
 	spin_lock_irqsave(&zone->lock, flags);
 	while (pages < want &&
-	       cohort_buddy_take_set(zone, order, remnants, &set[nr]))
+	       (remnants ? cohort_buddy_remnants_first(zone, order, &set[nr]) :
+			   cohort_buddy_split_first(zone, order, &set[nr])))
 		pages += 1U << set[nr++].order;
 	spin_unlock_irqrestore(&zone->lock, flags);
 	return nr;

@@ -1,0 +1,780 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The contiguous page buffer: the steps A1 to A6 of its paper, the ways back
+ * from any order and context of frees, and that what it holds is bounded.
+ */
+#include <linux/completion.h>
+#include <linux/cpu.h>
+#include <linux/hrtimer.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+
+#include "../filemap.h"
+#include "cohort_test.h"
+
+/* What was on before the suite that runs now. */
+static bool cohort_cpb_test_region_was_on;
+static bool cohort_cpb_test_was_on;
+
+static int cohort_cpb_test_suite_init(struct kunit_suite *suite)
+{
+	cohort_cpb_test_region_was_on = static_key_enabled(&cohort_region_key);
+	cohort_cpb_test_was_on = static_key_enabled(&cohort_cpb_key);
+	return cohort_region_switch(false) ?: cohort_cpb_switch(true);
+}
+
+static void cohort_cpb_test_suite_exit(struct kunit_suite *suite)
+{
+	cohort_cpb_switch(cohort_cpb_test_was_on);
+	cohort_region_switch(cohort_cpb_test_region_was_on);
+}
+
+/* Cases look at the buffer of the CPU they run on, and stay there. */
+static int cohort_cpb_test_init(struct kunit *test)
+{
+	cohort_drain();
+	return cohort_test_init(test) ?:
+	       set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+}
+
+static struct cohort_domain *cohort_cpb_test_buffer(void)
+{
+	return cohort_cpb_buffer(raw_smp_processor_id());
+}
+
+/* Something complete in the buffer of this CPU, and nothing in the domain. */
+static void cohort_cpb_test_fill(struct kunit *test, unsigned int sets)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int first = cohort_test_take(test, sets * cohort_pages());
+
+	cohort_test_free(test, first, sets * cohort_pages());
+	KUNIT_ASSERT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_ASSERT_GE(test, cohort_cpb_test_buffer()->nr_blocks, sets);
+}
+
+static struct cohort_domain *cohort_cpb_test_dom_of(struct page *page)
+{
+	return cohort_test_block(page)->dom;
+}
+
+/* Order of the free block of the buddy allocator that has this page, or -1. */
+static int cohort_cpb_test_buddy_order(struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page);
+	int order;
+
+	drain_all_pages(NULL);
+	for (order = 0; order < NR_PAGE_ORDERS; order++) {
+		struct page *head = pfn_to_page(round_down(pfn, 1UL << order));
+
+		if (PageBuddy(head) && buddy_order(head) >= order)
+			return buddy_order(head);
+	}
+	return -1;
+}
+
+static unsigned long cohort_cpb_test_event(enum vm_event_item item)
+{
+	unsigned long *events = kmalloc_array(NR_VM_EVENT_ITEMS, sizeof(long), GFP_KERNEL);
+	unsigned long value;
+
+	if (!events)
+		return 0;
+	all_vm_events(events);
+	value = events[item];
+	kfree(events);
+	return value;
+}
+
+static void cohort_cpb_test_context(struct alloc_context *ac, gfp_t gfp)
+{
+	*ac = (struct alloc_context){ };
+	ac->zonelist = node_zonelist(numa_mem_id(), gfp);
+	ac->highest_zoneidx = gfp_zone(gfp);
+	ac->migratetype = gfp_migratetype(gfp);
+	ac->preferred_zoneref = first_zones_zonelist(ac->zonelist,
+						     ac->highest_zoneidx, NULL);
+}
+
+/* A1: page cache, and what I/O buffers are made of, go past. */
+static void cohort_cpb_test_a1_cache_goes_past(struct kunit *test)
+{
+	struct address_space *mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
+	struct page *page;
+	struct folio *folio;
+
+	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	address_space_init_once(mapping);
+	mapping_set_gfp_mask(mapping, GFP_HIGHUSER_MOVABLE);
+	cohort_cpb_test_fill(test, 2);
+
+	folio = cohort_filemap_alloc(mapping, GFP_HIGHUSER_MOVABLE, 0);
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_EXPECT_NULL(test, cohort_cpb_test_dom_of(&folio->page));
+	folio_put(folio);
+
+	page = cohort_buffer_alloc(GFP_HIGHUSER, 0);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_NULL(test, cohort_cpb_test_dom_of(page));
+	__free_page(page);
+}
+
+/* A2: a process is given the pages of its own set, one after the other. */
+static void cohort_cpb_test_a2_own_set(struct kunit *test)
+{
+	unsigned long addr = cohort_test_map(test, 2 * cohort_pages());
+	struct page *first, *hole;
+	struct cohort_domain *dom;
+	unsigned int i;
+
+	cohort_test_touch(test, addr, cohort_pages());
+	dom = current->mm->cohort;
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	first = cohort_test_page_at(test, addr);
+	KUNIT_EXPECT_TRUE(test, IS_ALIGNED(page_to_pfn(first), cohort_pages()));
+	for (i = 0; i < cohort_pages(); i++)
+		KUNIT_EXPECT_PTR_EQ(test, first + i,
+				    cohort_test_page_at(test, addr + i * PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, dom->nr_blocks, 1);
+	KUNIT_EXPECT_EQ(test, dom->nr_parked, 0);
+
+	/* What it frees is its own again, before any other set is begun. */
+	lru_add_drain();
+	hole = cohort_test_page_at(test, addr + PAGE_SIZE);
+	do_madvise(current->mm, addr + PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	KUNIT_EXPECT_TRUE(test, cohort_page_parked(hole));
+	cohort_test_touch(test, addr + cohort_pages() * PAGE_SIZE, 1);
+	KUNIT_EXPECT_PTR_EQ(test, hole,
+			    cohort_test_page_at(test, addr + cohort_pages() * PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, dom->nr_blocks, 1);
+}
+
+/* A2: requests that come in turn do not share a set. */
+static void cohort_cpb_test_a2_interleaved(struct kunit *test)
+{
+	struct cohort_domain *other = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE,
+							   GFP_KERNEL);
+	unsigned int i, first, pages = 4 * cohort_pages(), wrong = 0;
+	struct cohort_test *ct = test->priv;
+	struct cohort_domain *mine = ct->dom;
+	struct page *ended;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	for (i = 0; i < pages; i++) {
+		ct->dom = i & 1 ? other : mine;
+		first = cohort_test_take(test, 1);
+		wrong += cohort_cpb_test_dom_of(ct->page[first]) != ct->dom;
+	}
+	ct->dom = mine;
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	KUNIT_EXPECT_EQ(test, mine->nr_blocks, 2);
+	KUNIT_EXPECT_EQ(test, other->nr_blocks, 2);
+
+	/* One of the two ends: all of its memory is in whole sets again. */
+	ended = ct->page[1];
+	for (i = 1; i < pages; i += 2)
+		cohort_test_free(test, i, 1);
+	KUNIT_EXPECT_EQ(test, other->nr_blocks, 0);
+	cohort_domain_destroy(other);
+	KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(ended), (int)cohort_order);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_buddy_order(ct->page[0]), -1);
+}
+
+/* A3: the next set comes from the buffer of this CPU, whole. */
+static void cohort_cpb_test_a3_set_from_buffer(struct kunit *test)
+{
+	struct cohort_domain *buffer = cohort_cpb_test_buffer();
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *blk;
+	unsigned long refills;
+	unsigned int before;
+
+	cohort_cpb_test_fill(test, 2);
+	before = buffer->nr_blocks;
+	blk = list_last_entry(&buffer->list[__fls(buffer->nonempty)],
+			      struct cohort_block, node);
+	refills = cohort_cpb_test_event(COHORT_REFILL);
+	cohort_test_take(test, 1);
+
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_block(ct->page[ct->nr - 1]), blk);
+	KUNIT_EXPECT_PTR_EQ(test, blk->dom, ct->dom);
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, before - 1);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, cohort_pages() - 1);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_event(COHORT_REFILL), refills);
+}
+
+/* Nobody takes a set of a zone or node it must not have. */
+static void cohort_cpb_test_a3_not_allowed(struct kunit *test)
+{
+	struct cohort_domain *buffer = cohort_cpb_test_buffer();
+	struct cohort_test *ct = test->priv;
+	nodemask_t none = NODE_MASK_NONE;
+	struct alloc_context ac;
+	unsigned int before;
+
+	cohort_cpb_test_fill(test, 2);
+	before = buffer->nr_blocks;
+	cohort_cpb_test_context(&ac, GFP_HIGHUSER_MOVABLE);
+	ac.preferred_zoneref = ac.zonelist->_zonerefs + MAX_ZONES_PER_ZONELIST;
+	ac.nodemask = &none;
+	KUNIT_EXPECT_FALSE(test, cohort_cpb_refill(ct->dom, GFP_HIGHUSER_MOVABLE, 0, &ac));
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, before);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+}
+
+/* A4: all of what was taken apart, though it exceeds the refill. */
+static void cohort_cpb_test_a4_refill(struct kunit *test)
+{
+	struct cohort_domain *buffer = cohort_cpb_test_buffer();
+	unsigned int sets = DIV_ROUND_UP(COHORT_REFILL_PAGES, cohort_pages());
+	struct cohort_test *ct = test->priv;
+	unsigned long refills = cohort_cpb_test_event(COHORT_REFILL);
+
+	KUNIT_ASSERT_EQ(test, buffer->nr_blocks, 0);
+	cohort_test_take(test, 1);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 1);
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, sets - 1);
+	KUNIT_EXPECT_EQ(test, 1 + ct->dom->nr_parked + buffer->nr_parked,
+			sets * cohort_pages());
+	KUNIT_EXPECT_GE(test, sets * cohort_pages(), COHORT_REFILL_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_event(COHORT_REFILL), refills + sets);
+}
+
+/* Pages of a block that was in use, as a free list has them: a part of a slot. */
+static void cohort_cpb_test_make_remnant(struct kunit *test, struct page *page,
+					 unsigned int pages)
+{
+	for (; pages--; page++) {
+		KUNIT_ASSERT_TRUE(test, put_page_testzero(page));
+		KUNIT_ASSERT_TRUE(test, free_pages_prepare(page, 0));
+	}
+}
+
+/* A free block smaller than a set has a slot to itself, and no other page of it. */
+static void cohort_cpb_test_a4_remnant(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_HIGHUSER_MOVABLE, COHORT_MAX_SET_ORDER);
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *blk;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	split_page(page, COHORT_MAX_SET_ORDER);
+	blk = cohort_test_block(page);
+	cohort_cpb_test_make_remnant(test, page + 4, 4);
+	KUNIT_ASSERT_TRUE(test, cohort_block_publish(ct->dom, page + 4, 2));
+	KUNIT_EXPECT_EQ(test, blk->order, 2);
+	KUNIT_EXPECT_EQ(test, blk->first, 4);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 4);
+
+	/* Its neighbours are none of it, used or free. */
+	__free_page(page);
+	KUNIT_EXPECT_FALSE(test, cohort_page_parked(page));
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 4);
+	cohort_cpb_test_make_remnant(test, page + 8, 8);
+	KUNIT_EXPECT_FALSE(test, cohort_block_publish(ct->dom, page + 8, 3));
+	cohort_buddy_give(page + 8, 3);
+
+	cohort_test_take(test, 4);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_PTR_EQ(test, ct->page[i], page + 4 + i);
+	cohort_test_free_shuffled(test);
+	KUNIT_EXPECT_NULL(test, blk->dom);
+	for (i = 1; i < 4; i++)
+		__free_page(page + i);
+	/* All sixteen have found each other. */
+	KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(page), COHORT_MAX_SET_ORDER);
+}
+
+/* What is smaller than a set is looked for first, or last. */
+static void cohort_cpb_test_a4_preference(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_HIGHUSER_MOVABLE, COHORT_MAX_SET_ORDER);
+	struct cohort_set set[COHORT_REFILL_SETS];
+	struct zone *zone = page_zone(page);
+	unsigned int i, nr, small = 0, large = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	split_page(page, COHORT_MAX_SET_ORDER);
+	__free_page(page + 2);
+	__free_page(page + 3);
+	KUNIT_ASSERT_EQ(test, cohort_cpb_test_buddy_order(page + 2), 1);
+
+	nr = cohort_buddy_take_sets(zone, cohort_order, true, 1, set);
+	KUNIT_EXPECT_EQ(test, nr, 1);
+	KUNIT_EXPECT_LT(test, set[0].order, cohort_order);
+	cohort_buddy_give_sets(zone, set, nr);
+
+	nr = cohort_buddy_take_sets(zone, cohort_order, false, COHORT_REFILL_PAGES, set);
+	for (i = 0; i < nr; i++)
+		*(set[i].order == cohort_order ? &large : &small) += 1;
+	cohort_buddy_give_sets(zone, set, nr);
+	KUNIT_EXPECT_EQ(test, small, 0);
+	KUNIT_EXPECT_EQ(test, large, DIV_ROUND_UP(COHORT_REFILL_PAGES, cohort_pages()));
+	for (i = 0; i < COHORT_SET_PAGES; i++)
+		if (i != 2 && i != 3)
+			__free_page(page + i);
+}
+
+/* A5: no set to be had: the stock allocator serves. */
+static void cohort_cpb_test_a5_fall_through(struct kunit *test)
+{
+	unsigned long cap = READ_ONCE(cohort_parked_max);
+	unsigned long before = cohort_cpb_test_event(COHORT_FALLBACK);
+	struct cohort_test *ct = test->priv;
+	struct page *page;
+
+	WRITE_ONCE(cohort_parked_max, 0);
+	page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, numa_mem_id(), NULL, ct->dom);
+	WRITE_ONCE(cohort_parked_max, cap);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_NULL(test, cohort_cpb_test_dom_of(page));
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_event(COHORT_FALLBACK), before + 1);
+	__free_page(page);
+}
+
+/* A6: before somebody has to wait, he is given what another process reserved. */
+static void cohort_cpb_test_a6_steal(struct kunit *test)
+{
+	struct alloc_context ac;
+	unsigned long before;
+	struct page *page;
+
+	cohort_test_take(test, 1);
+	cohort_drain();
+	before = cohort_test_domains();
+	cohort_cpb_test_context(&ac, GFP_HIGHUSER_MOVABLE);
+	page = cohort_steal_page(GFP_HIGHUSER_MOVABLE, 0, 0, &ac);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	KUNIT_EXPECT_EQ(test, cohort_test_domains(), before - 1);
+	/* It is still a page of that set, and comes back to it. */
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_dom_of(page)->kind, COHORT_PROCESS);
+	__free_page(page);
+	KUNIT_EXPECT_EQ(test, cohort_test_domains(), before);
+
+	/* An unmovable page would keep the set from ever being whole. */
+	cohort_cpb_test_context(&ac, GFP_KERNEL);
+	KUNIT_EXPECT_NULL(test, cohort_steal_page(GFP_KERNEL, 0, 0, &ac));
+}
+
+/* A6: a buffer has complete sets only; the rest of the one touched goes home. */
+static void cohort_cpb_test_a6_steal_from_buffer(struct kunit *test)
+{
+	struct cohort_domain *buffer = cohort_cpb_test_buffer();
+	struct alloc_context ac;
+	unsigned int before;
+	struct page *page;
+
+	cohort_cpb_test_fill(test, 2);
+	before = buffer->nr_blocks;
+	cohort_cpb_test_context(&ac, GFP_HIGHUSER_MOVABLE);
+	page = cohort_steal_page(GFP_HIGHUSER_MOVABLE, 0, 0, &ac);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, before - 1);
+	KUNIT_EXPECT_EQ(test, buffer->nr_parked, (before - 1) * cohort_pages());
+	KUNIT_EXPECT_NULL(test, cohort_cpb_test_dom_of(page));
+	__free_page(page);
+	KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(page), (int)cohort_order);
+}
+
+/* Sets merge from any order of frees, and through the buffer. */
+static void cohort_cpb_test_merge_any_order(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int i, pages = 5 * cohort_pages();
+	struct page *first[5];
+
+	cohort_test_take(test, pages);
+	for (i = 0; i < 5; i++)
+		first[i] = ct->page[i * cohort_pages()];
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 5);
+	cohort_test_free_shuffled(test);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_PTR_EQ(test, cohort_cpb_test_dom_of(first[i]),
+				    cohort_cpb_test_buffer());
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(first[i]),
+				(int)cohort_order);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_buffer()->nr_blocks, 0);
+}
+
+struct cohort_cpb_test_timer {
+	struct hrtimer timer;
+	struct completion done;
+	struct page **page;
+	unsigned int nr;
+	bool irq;
+};
+
+static enum hrtimer_restart cohort_cpb_test_expired(struct hrtimer *timer)
+{
+	struct cohort_cpb_test_timer *t =
+		container_of(timer, struct cohort_cpb_test_timer, timer);
+	unsigned int i;
+
+	t->irq = in_hardirq();
+	for (i = 0; i < t->nr; i++)
+		__free_page(t->page[i]);
+	complete(&t->done);
+	return HRTIMER_NORESTART;
+}
+
+/* Frees come from interrupts: the end of an I/O, a network packet. */
+static void cohort_cpb_test_free_in_interrupt(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct cohort_cpb_test_timer t = { .page = ct->page };
+	struct page *first;
+
+	cohort_test_take(test, 2 * cohort_pages());
+	first = ct->page[0];
+	t.nr = ct->nr;
+	ct->nr = 0;
+	init_completion(&t.done);
+	hrtimer_init_on_stack(&t.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	t.timer.function = cohort_cpb_test_expired;
+	hrtimer_start(&t.timer, ms_to_ktime(1), HRTIMER_MODE_REL_PINNED_HARD);
+	wait_for_completion(&t.done);
+	hrtimer_cancel(&t.timer);
+	destroy_hrtimer_on_stack(&t.timer);
+
+	KUNIT_EXPECT_TRUE(test, t.irq);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_cpb_test_dom_of(first), cohort_cpb_test_buffer());
+	KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(first), (int)cohort_order);
+}
+
+/* A process has gone, and some of its pages are still in somebody's hands. */
+static void cohort_cpb_test_exit_in_flight(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int i, pages = 3 * cohort_pages();
+	struct page *late[3];
+
+	cohort_test_take(test, pages);
+	for (i = 0; i < pages; i++) {
+		if (i % cohort_pages() == 5)
+			late[i / cohort_pages()] = ct->page[i];
+		else
+			cohort_test_free(test, i, 1);
+	}
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 3);
+	cohort_domain_destroy(ct->dom);
+	ct->dom = NULL;
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_NULL(test, cohort_cpb_test_dom_of(late[i]));
+		KUNIT_EXPECT_EQ(test, page_count(late[i]), 1);
+		KUNIT_EXPECT_EQ(test, cohort_cpb_test_buddy_order(late[i]), -1);
+	}
+	cohort_test_free(test, 0, ct->nr);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(late[i]),
+				(int)cohort_order);
+}
+
+static unsigned long cohort_cpb_test_buffers(void)
+{
+	return cohort_parked_in(COHORT_BUFFER);
+}
+
+/* A buffer keeps what its limit says, however much comes home. */
+static void cohort_cpb_test_limit(struct kunit *test)
+{
+	unsigned long limit = READ_ONCE(cohort_cpb_limit);
+	struct cohort_test *ct = test->priv;
+	unsigned int i, over = 0;
+
+	WRITE_ONCE(cohort_cpb_limit, COHORT_CPB_LIMIT_MIN);
+	cohort_test_take(test, 12 * cohort_pages());
+	for (i = 0; i < ct->nr; i++) {
+		cohort_test_free(test, i, 1);
+		over += cohort_cpb_test_buffer()->nr_parked > COHORT_CPB_LIMIT_MIN;
+	}
+	WRITE_ONCE(cohort_cpb_limit, limit);
+	KUNIT_EXPECT_EQ(test, over, 0);
+	KUNIT_EXPECT_GT(test, cohort_cpb_test_buffer()->nr_parked, 0);
+}
+
+/*
+ * limit * CPUs + (set - 1) * processes: processes that have begun a set and
+ * freed nothing.
+ */
+static void cohort_cpb_test_bound_of_reservations(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct cohort_domain *mine = ct->dom, *dom[24];
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < ARRAY_SIZE(dom); i++) {
+		dom[i] = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE, GFP_KERNEL);
+		if (!dom[i])
+			break;
+		ct->dom = dom[i];
+		cohort_test_take(test, 1 + i % cohort_pages());
+		nr += dom[i]->nr_parked > cohort_pages() - 1;
+	}
+	ct->dom = mine;
+	KUNIT_EXPECT_EQ(test, i, ARRAY_SIZE(dom));
+	KUNIT_EXPECT_EQ(test, nr, 0);
+	KUNIT_EXPECT_LE(test, cohort_cpb_test_buffers(),
+			READ_ONCE(cohort_cpb_limit) * num_possible_cpus());
+	while (i--)
+		cohort_domain_destroy(dom[i]);
+}
+
+/* parked_max: holes that living processes leave. */
+static void cohort_cpb_test_bound_of_holes(struct kunit *test)
+{
+	unsigned long cap = READ_ONCE(cohort_parked_max), parked, addr;
+	unsigned int i, pages = 64 * cohort_pages();
+	/* What a CPU counts for itself, and refills under way. */
+	unsigned long slack = num_possible_cpus() * (125 + 2 * COHORT_REFILL_PAGES);
+
+	addr = cohort_test_map(test, pages);
+	cohort_test_touch(test, addr, pages);
+	lru_add_drain_all();
+	WRITE_ONCE(cohort_parked_max, cohort_test_zones() + pages / 8);
+	for (i = 0; i < pages; i += 2)
+		do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	parked = cohort_test_zones();
+	KUNIT_EXPECT_LE(test, parked, READ_ONCE(cohort_parked_max) + slack);
+	WRITE_ONCE(cohort_parked_max, cap);
+	for (i = 1; i < pages; i += 2)
+		cohort_test_verify(test, addr + i * PAGE_SIZE, 1);
+}
+
+/* The buffers first, then everything. */
+static void cohort_cpb_test_give_back(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+
+	cohort_cpb_test_fill(test, 2);
+	cohort_test_take(test, 1);
+	KUNIT_EXPECT_GT(test, cohort_cpb_test_buffers(), 0);
+	KUNIT_EXPECT_GE(test, cohort_give_back(NULL, COHORT_GIVE_BACKGROUND), cohort_pages());
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_buffers(), 0);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, cohort_pages() - 1);
+	KUNIT_EXPECT_GE(test, cohort_give_back(NULL, COHORT_GIVE_ALL), cohort_pages() - 1);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+}
+
+static void cohort_cpb_test_drain(struct kunit *test)
+{
+	cohort_cpb_test_fill(test, 2);
+	drain_all_pages(NULL);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_buffers(), 0);
+}
+
+/* Memory is short: nothing is kept, and no more taken than is used. */
+static void cohort_cpb_test_low_memory(struct kunit *test)
+{
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE & ~__GFP_KSWAPD_RECLAIM;
+	struct cohort_test *ct = test->priv;
+	struct alloc_context ac;
+	unsigned long boost;
+	struct zone *zone;
+	bool refilled;
+
+	cohort_cpb_test_context(&ac, gfp);
+	zone = zonelist_zone(ac.preferred_zoneref);
+	cohort_test_take(test, cohort_pages());
+	cohort_drain();
+	boost = zone->watermark_boost;
+	zone->watermark_boost = zone_page_state(zone, NR_FREE_PAGES) + 1000;
+	cohort_test_free(test, 0, ct->nr);
+	refilled = cohort_cpb_refill(ct->dom, gfp, 0, &ac);
+	zone->watermark_boost = boost;
+
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_buffer()->nr_blocks, 0);
+	if (zonelist_zone(ac.preferred_zoneref + 1))
+		kunit_skip(test, "the next zone may serve");
+	KUNIT_EXPECT_FALSE(test, refilled);
+}
+
+static void cohort_cpb_test_excludes_region(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(true), -EINVAL);
+	KUNIT_EXPECT_FALSE(test, cohort_region_enabled());
+	KUNIT_EXPECT_TRUE(test, cohort_cpb_enabled());
+
+	KUNIT_ASSERT_EQ(test, cohort_cpb_switch(false), 0);
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(true), 0);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_switch(true), -EINVAL);
+	KUNIT_EXPECT_FALSE(test, cohort_cpb_enabled());
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(false), 0);
+	KUNIT_ASSERT_EQ(test, cohort_cpb_switch(true), 0);
+}
+
+static void cohort_cpb_test_orders(struct kunit *test)
+{
+	unsigned int order, before = cohort_cpb_order;
+	struct cohort_test *ct = test->priv;
+
+	KUNIT_EXPECT_EQ(test, cohort_cpb_set_order(3), -EBUSY);
+	KUNIT_ASSERT_EQ(test, cohort_cpb_switch(false), 0);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_set_order(0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_set_order(5), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_order, before);
+	for (order = COHORT_MIN_SET_ORDER; order <= COHORT_MAX_SET_ORDER; order++) {
+		KUNIT_ASSERT_EQ(test, cohort_cpb_set_order(order), 0);
+		KUNIT_ASSERT_EQ(test, cohort_cpb_switch(true), 0);
+		KUNIT_EXPECT_EQ(test, cohort_pages(), 1U << order);
+		cohort_cpb_test_a4_refill(test);
+		cohort_test_take(test, 3 * cohort_pages());
+		KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 4);
+		cohort_test_free_shuffled(test);
+		ct->nr = 0;
+		KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+		KUNIT_ASSERT_EQ(test, cohort_cpb_switch(false), 0);
+		KUNIT_EXPECT_EQ(test, cohort_test_zones(), 0);
+	}
+	cohort_cpb_set_order(before);
+	KUNIT_ASSERT_EQ(test, cohort_cpb_switch(true), 0);
+}
+
+/* Memory in use stays as it is when the scheme goes off, and no set is left. */
+static void cohort_cpb_test_off_and_on(struct kunit *test)
+{
+	unsigned long nr[COHORT_NR_KINDS], addr = cohort_test_map(test, 64);
+
+	cohort_test_touch(test, addr, 20);
+	KUNIT_EXPECT_GT(test, cohort_block_stats(nr), 0);
+	KUNIT_ASSERT_EQ(test, cohort_cpb_switch(false), 0);
+	KUNIT_EXPECT_FALSE(test, cohort_enabled());
+	KUNIT_EXPECT_EQ(test, cohort_block_stats(nr), 0);
+	KUNIT_EXPECT_EQ(test, cohort_test_zones(), 0);
+	cohort_test_touch(test, addr + 20 * PAGE_SIZE, 20);
+	KUNIT_EXPECT_EQ(test, cohort_block_stats(nr), 0);
+
+	/* The same processes reserve again. */
+	KUNIT_ASSERT_EQ(test, cohort_cpb_switch(true), 0);
+	cohort_test_touch(test, addr + 40 * PAGE_SIZE, 24);
+	KUNIT_EXPECT_PTR_EQ(test, current->mm->cohort,
+			    cohort_test_domain_at(test, addr + 63 * PAGE_SIZE));
+	cohort_test_verify(test, addr, 64);
+}
+
+/* A CPU that is gone keeps nothing, and is given nothing by those it had run. */
+static void cohort_cpb_test_cpu_dead(struct kunit *test)
+{
+	struct cohort_domain *buffer = cohort_cpb_test_buffer();
+	unsigned int cpu = raw_smp_processor_id();
+	struct cohort_test *ct = test->priv;
+
+	cohort_cpb_test_fill(test, 3);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_cpu_dead(cpu), 0);
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, 0);
+	cohort_test_take(test, 2 * cohort_pages());
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 2);
+	cohort_test_free(test, 0, ct->nr);
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, 0);
+
+	KUNIT_EXPECT_EQ(test, cohort_cpb_cpu_prepare(cpu), 0);
+	cohort_cpb_test_fill(test, 2);
+}
+
+/* The same for a CPU that really goes. */
+static void cohort_cpb_test_hotplug(struct kunit *test)
+{
+	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	struct page *page = alloc_pages(GFP_HIGHUSER_MOVABLE, cohort_order);
+	struct cohort_domain *buffer;
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	if (cpu >= nr_cpu_ids || !IS_ENABLED(CONFIG_HOTPLUG_CPU)) {
+		__free_pages(page, cohort_order);
+		kunit_skip(test, "no second CPU");
+	}
+	buffer = cohort_cpb_buffer(cpu);
+	split_page(page, cohort_order);
+	cohort_cpb_test_make_remnant(test, page, cohort_pages());
+	KUNIT_EXPECT_TRUE(test, cohort_block_publish(buffer, page, cohort_order));
+
+	err = remove_cpu(cpu);
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, 0);
+	if (!err)
+		KUNIT_EXPECT_EQ(test, add_cpu(cpu), 0);
+	KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(page), (int)cohort_order);
+}
+
+/* Compaction may take what is used of a set: the rest goes home then. */
+static void cohort_cpb_test_compaction_goes_in(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+
+	cohort_test_take(test, 1);
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(page_to_pfn(ct->page[0])),
+			page_to_pfn(ct->page[0]));
+}
+
+/* Contiguous allocations and hwpoison find sets in a buffer, too. */
+static void cohort_cpb_test_dissolve_range(struct kunit *test)
+{
+	struct cohort_domain *buffer = cohort_cpb_test_buffer();
+	struct cohort_block *blk;
+	unsigned int before;
+	unsigned long pfn;
+
+	cohort_cpb_test_fill(test, 2);
+	before = buffer->nr_blocks;
+	blk = list_last_entry(&buffer->list[__fls(buffer->nonempty)],
+			      struct cohort_block, node);
+	pfn = cohort_block_pfn(blk);
+	cohort_dissolve_range(pfn + 3, pfn + 4);
+	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, before - 1);
+	KUNIT_EXPECT_GE(test, cohort_cpb_test_buddy_order(pfn_to_page(pfn)),
+			(int)cohort_order);
+}
+
+static struct kunit_case cohort_cpb_test_cases[] = {
+	KUNIT_CASE(cohort_cpb_test_a1_cache_goes_past),
+	KUNIT_CASE(cohort_cpb_test_a2_own_set),
+	KUNIT_CASE(cohort_cpb_test_a2_interleaved),
+	KUNIT_CASE(cohort_cpb_test_a3_set_from_buffer),
+	KUNIT_CASE(cohort_cpb_test_a3_not_allowed),
+	KUNIT_CASE(cohort_cpb_test_a4_refill),
+	KUNIT_CASE(cohort_cpb_test_a4_remnant),
+	KUNIT_CASE(cohort_cpb_test_a4_preference),
+	KUNIT_CASE(cohort_cpb_test_a5_fall_through),
+	KUNIT_CASE(cohort_cpb_test_a6_steal),
+	KUNIT_CASE(cohort_cpb_test_a6_steal_from_buffer),
+	KUNIT_CASE(cohort_cpb_test_merge_any_order),
+	KUNIT_CASE(cohort_cpb_test_free_in_interrupt),
+	KUNIT_CASE(cohort_cpb_test_exit_in_flight),
+	KUNIT_CASE(cohort_cpb_test_limit),
+	KUNIT_CASE(cohort_cpb_test_bound_of_reservations),
+	KUNIT_CASE(cohort_cpb_test_bound_of_holes),
+	KUNIT_CASE(cohort_cpb_test_give_back),
+	KUNIT_CASE(cohort_cpb_test_drain),
+	KUNIT_CASE(cohort_cpb_test_low_memory),
+	KUNIT_CASE(cohort_cpb_test_excludes_region),
+	KUNIT_CASE(cohort_cpb_test_orders),
+	KUNIT_CASE(cohort_cpb_test_off_and_on),
+	KUNIT_CASE(cohort_cpb_test_cpu_dead),
+	KUNIT_CASE(cohort_cpb_test_hotplug),
+	KUNIT_CASE(cohort_cpb_test_compaction_goes_in),
+	KUNIT_CASE(cohort_cpb_test_dissolve_range),
+	{}
+};
+
+static struct kunit_suite cohort_cpb_test_suite = {
+	.name = "cohort_cpb",
+	.suite_init = cohort_cpb_test_suite_init,
+	.suite_exit = cohort_cpb_test_suite_exit,
+	.init = cohort_cpb_test_init,
+	.exit = cohort_test_exit,
+	.test_cases = cohort_cpb_test_cases,
+};
+kunit_test_suite(cohort_cpb_test_suite);
