@@ -54,6 +54,10 @@
 /* Regions one round of reclaim may take; the next round takes more. */
 #define COHORT_SWEEPS	8
 
+/* Reservations of one process, and waits for the only one that make more. */
+#define COHORT_SHARDS		4
+#define COHORT_CROWD		32
+
 /**
  * enum cohort_kind - which lifetime the pages of a domain share
  * @COHORT_PROCESS: one process; freed when it dies
@@ -129,6 +133,9 @@ struct cohort_set {
  * @class: of a process domain: what the process is now
  * @nr_first: of a process domain: pages it was given from the small domain;
  *	racy, threads may lose a count
+ * @nr_waits: faults that found @lock taken; racy as well
+ * @shard: of a process domain: more reservations, for threads that fault on
+ *	several CPUs at once; set once, gone with the domain
  * @nid: only node to take blocks from, NUMA_NO_NODE for any
  * @ref: the mm (or the scheme), and each queued work
  * @work: compaction
@@ -145,6 +152,8 @@ struct cohort_domain {
 	enum cohort_kind kind;
 	enum cohort_class class;
 	unsigned int nr_first;
+	unsigned int nr_waits;
+	struct cohort_domain *shard[COHORT_SHARDS - 1];
 	int nid;
 	refcount_t ref;
 	struct delayed_work work;
@@ -232,6 +241,9 @@ bool cohort_cpb_over(void);
 bool cohort_cpb_refill(struct cohort_domain *dom, gfp_t gfp,
 		       unsigned int alloc_flags, const struct alloc_context *ac);
 struct cohort_domain *cohort_cpb_buffer(unsigned int cpu);
+struct cohort_domain *cohort_cpb_shard(struct cohort_domain *dom);
+void cohort_cpb_set_class(struct cohort_domain *dom, enum cohort_class class);
+void cohort_cpb_exit(struct cohort_domain *dom);
 int cohort_cpb_cpu_prepare(unsigned int cpu);
 int cohort_cpb_cpu_dead(unsigned int cpu);
 

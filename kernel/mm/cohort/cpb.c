@@ -42,13 +42,14 @@
  * All that is reserved and not used, in pages:
  *
  *	NR_COHORT_FREE <= limit * CPUs			the buffers
- *			+ (set - 1) * processes		one set begun each
+ *			+ (set - 1) * reservations	one set begun each
  *			+ holes				freed by living processes
- *	NR_COHORT_FREE <= parked_max + 2 * set * CPUs
+ *	NR_COHORT_FREE <= parked_max + (COHORT_REFILL_PAGES + set) * CPUs
  *
- * The second holds because at parked_max no set is taken any more and a page
- * freed by a process that lives dissolves its set.  The pages of a process
- * that is exiting are not counted in it: they wait for each other.
+ * A process has one reservation, COHORT_SHARDS at most if its threads fault on
+ * several CPUs at once.  The second line holds because at parked_max no set is
+ * taken any more, and a page freed by a process that lives dissolves its set;
+ * what a process frees while it exits comes on top until it has exited.
  *
  * @zone is read and acted upon under rcu_read_lock(), so that a CPU that goes
  * offline can wait for those who found it open.
@@ -131,6 +132,73 @@ int cohort_cpb_init(void)
 				cohort_cpb_cpu_prepare, cohort_cpb_cpu_dead);
 	hotplug = err >= 0;
 	return min(err, 0);
+}
+
+static struct cohort_domain *cohort_cpb_add_shard(struct cohort_domain *dom,
+						  unsigned int i)
+{
+	struct cohort_domain *shard, *old;
+
+	shard = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE,
+				     GFP_NOWAIT | __GFP_NOWARN);
+	if (!shard)
+		return dom;
+	shard->class = READ_ONCE(dom->class);
+	old = cmpxchg(&dom->shard[i], NULL, shard);
+	if (old) {
+		cohort_domain_destroy(shard);
+		return old;
+	}
+	return shard;
+}
+
+/**
+ * cohort_cpb_shard() - the reservation of a process for faults on this CPU
+ * @dom: domain of the process
+ *
+ * There is one, until threads have waited for each other at its lock; then
+ * there are up to COHORT_SHARDS, each for every so many-th CPU.
+ */
+struct cohort_domain *cohort_cpb_shard(struct cohort_domain *dom)
+{
+	unsigned int i;
+
+	if (likely(READ_ONCE(dom->nr_waits) < COHORT_CROWD))
+		return dom;
+	i = raw_smp_processor_id() % COHORT_SHARDS;
+	if (!i--)
+		return dom;
+	return READ_ONCE(dom->shard[i]) ?: cohort_cpb_add_shard(dom, i);
+}
+
+/**
+ * cohort_cpb_set_class() - the role of a process has changed
+ * @dom: domain of the process
+ * @class: what it is now
+ */
+void cohort_cpb_set_class(struct cohort_domain *dom, enum cohort_class class)
+{
+	unsigned int i;
+
+	for (i = 0; i < COHORT_SHARDS - 1; i++) {
+		struct cohort_domain *shard = READ_ONCE(dom->shard[i]);
+
+		if (shard)
+			WRITE_ONCE(shard->class, class);
+	}
+}
+
+/**
+ * cohort_cpb_exit() - a process has gone
+ * @dom: its domain, from which nobody allocates any more
+ */
+void cohort_cpb_exit(struct cohort_domain *dom)
+{
+	unsigned int i;
+
+	for (i = 0; i < COHORT_SHARDS - 1; i++)
+		if (dom->shard[i])
+			cohort_domain_destroy(dom->shard[i]);
 }
 
 /* Largest sets first, and of these the one that came last: its pages are warm. */

@@ -244,7 +244,10 @@ struct page *cohort_domain_take(struct cohort_domain *dom,
 	unsigned long flags;
 	struct page *page;
 
-	spin_lock_irqsave(&dom->lock, flags);
+	if (!spin_trylock_irqsave(&dom->lock, flags)) {
+		WRITE_ONCE(dom->nr_waits, READ_ONCE(dom->nr_waits) + 1);
+		spin_lock_irqsave(&dom->lock, flags);
+	}
 	page = cohort_take_locked(dom, ac);
 	spin_unlock_irqrestore(&dom->lock, flags);
 	return page;

@@ -97,7 +97,7 @@ struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
 	}
 	/* Its reservation, whatever the process is. */
 	if (cohort_cpb_enabled())
-		return dom;
+		return cohort_cpb_shard(dom);
 	if (!cohort_region_enabled())
 		return NULL;
 	switch (READ_ONCE(dom->class)) {
@@ -117,6 +117,7 @@ void __cohort_mm_exit(struct mm_struct *mm)
 	mm->cohort = NULL;
 	if (cancel_delayed_work(&dom->work))
 		cohort_domain_put(dom);
+	cohort_cpb_exit(dom);
 	cohort_domain_destroy(dom);
 }
 

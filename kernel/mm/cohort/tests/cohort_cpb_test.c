@@ -185,6 +185,34 @@ static void cohort_cpb_test_a2_interleaved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_cpb_test_buddy_order(ct->page[0]), -1);
 }
 
+/* Threads that wait for each other have a reservation each, by CPU. */
+static void cohort_cpb_test_a2_shards(struct kunit *test)
+{
+	unsigned int cpu = raw_smp_processor_id(), other = cpu ^ 1;
+	unsigned long addr = cohort_test_map(test, 64);
+	struct cohort_domain *dom, *shard;
+
+	if (!cpu_online(other))
+		kunit_skip(test, "no second CPU");
+	cohort_test_touch(test, addr, 1);
+	dom = current->mm->cohort;
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu | 1)), 0);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_anon_domain(current->mm, 0), dom);
+
+	dom->nr_waits = COHORT_CROWD;
+	shard = cohort_anon_domain(current->mm, 0);
+	KUNIT_EXPECT_PTR_NE(test, shard, dom);
+	cohort_test_touch(test, addr + PAGE_SIZE, 1);
+	KUNIT_EXPECT_PTR_EQ(test, shard, cohort_test_domain_at(test, addr + PAGE_SIZE));
+	cohort_test_set_adj(900);
+	KUNIT_EXPECT_EQ(test, shard->class, COHORT_BACKGROUND);
+
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu & ~1U)), 0);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_anon_domain(current->mm, 0), dom);
+	/* The end of the address space takes both. */
+}
+
 /* A3: the next set comes from the buffer of this CPU, whole. */
 static void cohort_cpb_test_a3_set_from_buffer(struct kunit *test)
 {
@@ -683,16 +711,16 @@ static void cohort_cpb_test_cpu_dead(struct kunit *test)
 	cohort_cpb_test_fill(test, 2);
 }
 
-/* The same for a CPU that really goes. */
+/* The same for a CPU that really goes; the first one of x86 never does. */
 static void cohort_cpb_test_hotplug(struct kunit *test)
 {
-	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
 	struct page *page = alloc_pages(GFP_HIGHUSER_MOVABLE, cohort_order);
+	unsigned int cpu = cpumask_last(cpu_online_mask);
 	struct cohort_domain *buffer;
 	int err;
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	if (cpu >= nr_cpu_ids || !IS_ENABLED(CONFIG_HOTPLUG_CPU)) {
+	if (!cpu || !IS_ENABLED(CONFIG_HOTPLUG_CPU)) {
 		__free_pages(page, cohort_order);
 		kunit_skip(test, "no second CPU");
 	}
@@ -701,6 +729,7 @@ static void cohort_cpb_test_hotplug(struct kunit *test)
 	cohort_cpb_test_make_remnant(test, page, cohort_pages());
 	KUNIT_EXPECT_TRUE(test, cohort_block_publish(buffer, page, cohort_order));
 
+	set_cpus_allowed_ptr(current, cpumask_of(0));
 	err = remove_cpu(cpu);
 	KUNIT_EXPECT_EQ(test, err, 0);
 	KUNIT_EXPECT_EQ(test, buffer->nr_blocks, 0);
@@ -742,6 +771,7 @@ static struct kunit_case cohort_cpb_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_a1_cache_goes_past),
 	KUNIT_CASE(cohort_cpb_test_a2_own_set),
 	KUNIT_CASE(cohort_cpb_test_a2_interleaved),
+	KUNIT_CASE(cohort_cpb_test_a2_shards),
 	KUNIT_CASE(cohort_cpb_test_a3_set_from_buffer),
 	KUNIT_CASE(cohort_cpb_test_a3_not_allowed),
 	KUNIT_CASE(cohort_cpb_test_a4_refill),
