@@ -159,6 +159,7 @@ static void map_history(unsigned int order)
 			if (below(100) < (step / 500 % 2 ? 30 : 70)) {
 				unsigned int lowest = model_lowest(&model);
 
+				EXPECT_EQ(cohort_map_lowest(&map), lowest);
 				EXPECT_EQ(cohort_map_take(&map), lowest);
 				if (lowest < COHORT_BLOCK_PAGES)
 					model.parked[lowest] = false;

@@ -29,6 +29,22 @@ void cohort_map_fill(struct cohort_map *map, unsigned int order)
 }
 
 /**
+ * cohort_map_lowest() - which is the lowest parked page?
+ * @map: map of the block
+ *
+ * Return: index of the page, COHORT_BLOCK_PAGES if none is parked.
+ */
+unsigned int cohort_map_lowest(const struct cohort_map *map)
+{
+	unsigned int i;
+
+	for (i = 0; i < COHORT_MAP_LONGS; i++)
+		if (map->bits[i])
+			return i * BITS_A_LONG + __builtin_ctzl(map->bits[i]);
+	return COHORT_BLOCK_PAGES;
+}
+
+/**
  * cohort_map_take() - take the lowest parked page
  * @map: map with at least one bit set
  *

@@ -73,6 +73,7 @@ struct cohort_map {
 };
 
 void cohort_map_fill(struct cohort_map *map, unsigned int order);
+unsigned int cohort_map_lowest(const struct cohort_map *map);
 unsigned int cohort_map_take(struct cohort_map *map);
 void cohort_map_put(struct cohort_map *map, unsigned int bit);
 bool cohort_map_test(const struct cohort_map *map, unsigned int bit);

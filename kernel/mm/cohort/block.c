@@ -201,8 +201,8 @@ void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
 		dom->young = NULL;
 	dom->nr_blocks--;
 	dom->nr_parked -= map->nr;
-	__mod_zone_page_state(page_zone(pfn_to_page(cohort_block_pfn(blk))),
-			      NR_COHORT_FREE, -(long)map->nr);
+	__mod_zone_page_state(page_zone(cohort_block_page(blk)), NR_COHORT_FREE,
+			      -(long)map->nr);
 	memset(&blk->map, 0, sizeof(blk->map));
 	/* The next owner writes to the block under another lock. */
 	smp_store_release(&blk->dom, NULL);
@@ -219,12 +219,10 @@ void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
  */
 unsigned long cohort_block_return(unsigned long pfn, const struct cohort_map *map)
 {
-	struct page *page = pfn_to_page(pfn);
-
 	if (map->nr == cohort_pages())
-		cohort_buddy_give(page, cohort_order);
-	else
-		cohort_buddy_give_map(page, map);
+		cohort_buddy_give(pfn_to_page(pfn), cohort_order);
+	else if (map->nr)
+		cohort_buddy_give_map(pfn, map);
 	return map->nr;
 }
 

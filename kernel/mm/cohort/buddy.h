@@ -184,13 +184,13 @@ void cohort_buddy_give(struct page *page, unsigned int order)
 
 /**
  * cohort_buddy_give_map() - give the parked pages of a block back
- * @page: first page of the block
- * @map: which pages
+ * @pfn: first frame of its slot
+ * @map: which pages; at least one, and all of one zone
  */
-void cohort_buddy_give_map(struct page *page, const struct cohort_map *map)
+void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map)
 {
+	struct zone *zone = page_zone(pfn_to_page(pfn + cohort_map_lowest(map)));
 	struct cohort_map left = *map;
-	struct zone *zone = page_zone(page);
 	unsigned long flags;
 
 	while (left.nr) {
@@ -198,11 +198,11 @@ void cohort_buddy_give_map(struct page *page, const struct cohort_map *map)
 
 		spin_lock_irqsave(&zone->lock, flags);
 		while (batch--) {
-			struct page *p = page + cohort_map_take(&left);
-			unsigned long pfn = page_to_pfn(p);
+			unsigned long at = pfn + cohort_map_take(&left);
+			struct page *page = pfn_to_page(at);
 
-			__free_one_page(p, pfn, zone, 0,
-					get_pfnblock_migratetype(p, pfn), FPI_NONE);
+			__free_one_page(page, at, zone, 0,
+					get_pfnblock_migratetype(page, at), FPI_NONE);
 		}
 		spin_unlock_irqrestore(&zone->lock, flags);
 	}

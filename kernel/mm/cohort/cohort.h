@@ -190,9 +190,16 @@ unsigned long cohort_block_return(unsigned long pfn,
 				  const struct cohort_map *map);
 unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS]);
 
+/* First frame of the slot, which need not be one that the block has. */
 static inline unsigned long cohort_block_pfn(const struct cohort_block *blk)
 {
 	return blk->pfn;
+}
+
+/* First page that the block has. */
+static inline struct page *cohort_block_page(const struct cohort_block *blk)
+{
+	return pfn_to_page(blk->pfn + blk->first);
 }
 
 /* domain.c */
@@ -259,7 +266,7 @@ void cohort_buddy_give_sets(struct zone *zone, const struct cohort_set *set,
 			    unsigned int nr);
 bool cohort_buddy_has(struct zone *zone, unsigned int order);
 void cohort_buddy_give(struct page *page, unsigned int order);
-void cohort_buddy_give_map(struct page *page, const struct cohort_map *map);
+void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map);
 bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
 		      struct zone *preferred);
 

@@ -222,7 +222,7 @@ static bool cohort_cpb_pop(struct cohort_domain *dom, struct cohort_set *set)
 	spin_lock_irqsave(&dom->lock, flags);
 	blk = cohort_cpb_newest(dom);
 	if (blk) {
-		set->page = pfn_to_page(cohort_block_pfn(blk) + blk->first);
+		set->page = cohort_block_page(blk);
 		set->order = blk->order;
 		cohort_block_detach(dom, blk, &map);
 	}
@@ -262,7 +262,7 @@ static unsigned int cohort_cpb_shed(struct cohort_domain *dom, unsigned int nr,
 	for (i = 0; i < nr && dom->nonempty; i++) {
 		blk = list_first_entry(&dom->list[__fls(dom->nonempty)],
 				       struct cohort_block, node);
-		set[i].page = pfn_to_page(cohort_block_pfn(blk) + blk->first);
+		set[i].page = cohort_block_page(blk);
 		set[i].order = blk->order;
 		cohort_block_detach(dom, blk, &map);
 	}

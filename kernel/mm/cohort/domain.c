@@ -185,11 +185,11 @@ static struct page *cohort_take_from(struct cohort_domain *dom,
 				     struct cohort_block *blk,
 				     const struct alloc_context *ac)
 {
-	struct page *page = pfn_to_page(cohort_block_pfn(blk));
+	struct page *page = cohort_block_page(blk);
 
 	if (!cohort_zone_ok(ac, page))
 		return NULL;
-	page += cohort_map_take(&blk->map);
+	page = pfn_to_page(cohort_block_pfn(blk) + cohort_map_take(&blk->map));
 	cohort_block_count(dom, blk, page, -1);
 	return page;
 }
