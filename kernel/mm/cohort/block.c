@@ -405,7 +405,7 @@ void cohort_check_domain(struct cohort_domain *dom)
 				     blk->map.nr > 1U << blk->order);
 			WARN_ON_ONCE(dom->kind == COHORT_BUFFER &&
 				     blk->map.nr != 1U << blk->order);
-			WARN_ON_ONCE(i != COHORT_BUSY &&
+			WARN_ON_ONCE(i != COHORT_BUSY && blk != dom->young &&
 				     i != cohort_bucket(blk->map.nr, cohort_order));
 			parked += blk->map.nr;
 			blocks++;

@@ -54,6 +54,9 @@
 /* Regions one round of reclaim may take; the next round takes more. */
 #define COHORT_SWEEPS	8
 
+/* Orders by which free memory should exceed a set: kcompactd works ahead. */
+#define COHORT_AHEAD		2
+
 /* Reservations of one process, and waits for the only one that make more. */
 #define COHORT_SHARDS		4
 #define COHORT_CROWD		32
@@ -89,7 +92,7 @@ enum cohort_kind {
  *	the lock of the domain that is or was the owner
  * @node: on @dom's list number @bucket
  * @map: parked pages; stable under @dom's lock
- * @bucket: cohort_bucket() of @map, or COHORT_BUSY
+ * @bucket: the list it is on: cohort_bucket() of @map, or COHORT_BUSY
  * @order: of the frames it has, which for a remnant are fewer than its slot's
  * @first: the first of them, as an index in the slot
  * @pfn: first frame of the slot
@@ -128,7 +131,8 @@ struct cohort_set {
  * @nr_parked: sum of map.nr over them
  * @nonempty: bit b set if and only if list[b] is not empty, b < COHORT_BUSY
  * @list: blocks by bucket, and the busy ones
- * @young: block being filled; the cache sweep spares it
+ * @young: block being filled; the cache sweep spares it.  A set being filled
+ *	may be on a list of fuller ones than it is
  * @kind: which lifetime
  * @class: of a process domain: what the process is now
  * @nr_first: of a process domain: pages it was given from the small domain;

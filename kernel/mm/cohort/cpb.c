@@ -19,6 +19,7 @@
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
+#include <linux/compaction.h>
 #include <linux/cpuhotplug.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
@@ -154,18 +155,14 @@ static struct cohort_domain *cohort_cpb_add_shard(struct cohort_domain *dom,
 
 /**
  * cohort_cpb_shard() - the reservation of a process for faults on this CPU
- * @dom: domain of the process
+ * @dom: domain of a process whose threads have waited for each other
  *
- * There is one, until threads have waited for each other at its lock; then
- * there are up to COHORT_SHARDS, each for every so many-th CPU.
+ * Of such there are up to COHORT_SHARDS, each for every so many-th CPU.
  */
 struct cohort_domain *cohort_cpb_shard(struct cohort_domain *dom)
 {
-	unsigned int i;
+	unsigned int i = raw_smp_processor_id() % COHORT_SHARDS;
 
-	if (likely(READ_ONCE(dom->nr_waits) < COHORT_CROWD))
-		return dom;
-	i = raw_smp_processor_id() % COHORT_SHARDS;
 	if (!i--)
 		return dom;
 	return READ_ONCE(dom->shard[i]) ?: cohort_cpb_add_shard(dom, i);
@@ -387,6 +384,9 @@ static bool cohort_cpb_fill(struct cohort_domain *dom, gfp_t gfp,
 		want = cohort_cpb_quota(zone, gfp, ac);
 		if (!want)
 			continue;
+		if (!cohort_buddy_has(zone, cohort_order + COHORT_AHEAD))
+			wakeup_kcompactd(zone->zone_pgdat, cohort_order + COHORT_AHEAD,
+					 ac->highest_zoneidx);
 		nr = cohort_buddy_take_sets(zone, cohort_order,
 					    READ_ONCE(cohort_cpb_remnants), want, set);
 		if (nr && cohort_cpb_share(dom, zone, set, nr))

@@ -231,6 +231,49 @@ static struct page *cohort_take_locked(struct cohort_domain *dom,
 	return cohort_take_fullest(dom, ac);
 }
 
+/*
+ * The set a process is filling, which is a word of a map, without looking for
+ * it: this is every page fault.  It keeps its place among the lists until its
+ * last page is taken.
+ */
+static struct page *cohort_take_young(struct cohort_domain *dom,
+				      const struct alloc_context *ac)
+{
+	struct cohort_block *blk = dom->young;
+	unsigned long bits;
+	struct page *page;
+
+	if (!blk || !blk->map.nr || !cohort_zone_ok(ac, cohort_block_page(blk)))
+		return NULL;
+	bits = blk->map.bits[0];
+	blk->map.bits[0] = bits & (bits - 1);
+	page = pfn_to_page(cohort_block_pfn(blk) + __ffs(bits));
+	if (!--blk->map.nr) {
+		dom->young = NULL;
+		cohort_block_move(dom, blk, 0);
+	}
+	dom->nr_parked--;
+	__dec_zone_page_state(page, NR_COHORT_FREE);
+	return page;
+}
+
+/* The next set to be filled is the fullest one with a hole. */
+static struct page *cohort_take_set(struct cohort_domain *dom,
+				    const struct alloc_context *ac)
+{
+	struct page *page = cohort_take_young(dom, ac);
+	struct cohort_block *blk;
+
+	if (page)
+		return page;
+	page = cohort_take_fullest(dom, ac);
+	if (page) {
+		blk = cohort_block_of(page_to_pfn(page));
+		dom->young = blk->map.nr ? blk : NULL;
+	}
+	return page;
+}
+
 /**
  * cohort_domain_take() - take one parked page
  * @dom: the domain
@@ -248,7 +291,8 @@ struct page *cohort_domain_take(struct cohort_domain *dom,
 		WRITE_ONCE(dom->nr_waits, READ_ONCE(dom->nr_waits) + 1);
 		spin_lock_irqsave(&dom->lock, flags);
 	}
-	page = cohort_take_locked(dom, ac);
+	page = cohort_cpb_enabled() ? cohort_take_set(dom, ac) :
+				      cohort_take_locked(dom, ac);
 	spin_unlock_irqrestore(&dom->lock, flags);
 	return page;
 }

@@ -97,7 +97,8 @@ struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
 	}
 	/* Its reservation, whatever the process is. */
 	if (cohort_cpb_enabled())
-		return cohort_cpb_shard(dom);
+		return likely(READ_ONCE(dom->nr_waits) < COHORT_CROWD) ?
+		       dom : cohort_cpb_shard(dom);
 	if (!cohort_region_enabled())
 		return NULL;
 	switch (READ_ONCE(dom->class)) {
