@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from cohort.errors import UsageError
 
-SCHEMES = ("off", "region")
-ORDERS = range(5, 9)  # of cohort.region_order
-PARAMETERS = ("cohort", "cohort.region_order")
+SCHEMES = ("off", "region", "cpb")
+RIVALS = {"region", "cpb"}
+ORDERS = {"cohort.region_order": range(5, 9), "cohort.cpb_order": range(1, 5)}
+REFILLS = ("split", "remnants")
+PARAMETERS = ("cohort", *ORDERS, "cohort.cpb_refill")
 
 
 def check(words: Sequence[str], where: str) -> None:
@@ -28,10 +30,23 @@ def problem(word: str) -> str | None:
     if name not in PARAMETERS:
         return f"{word}: no such parameter, known: {_list(PARAMETERS)}"
     if name == "cohort":
-        unknown = [scheme for scheme in value.split(",") if scheme not in SCHEMES]
-        return f"{word}: no scheme {unknown[0]!r}, known: {_list(SCHEMES)}" if unknown else None
-    if not value.isdecimal() or int(value) not in ORDERS:
-        return f"{word}: not an order from {ORDERS[0]} to {ORDERS[-1]}"
+        return _scheme_problem(word, value)
+    if name in ORDERS:
+        orders = ORDERS[name]
+        known = value.isdecimal() and int(value) in orders
+        return None if known else f"{word}: not an order from {orders[0]} to {orders[-1]}"
+    return None if value in REFILLS else f"{word}: not one of {_list(REFILLS)}"
+
+
+def _scheme_problem(word: str, value: str) -> str | None:
+    schemes = value.split(",")
+    unknown = [scheme for scheme in schemes if scheme not in SCHEMES]
+    if unknown:
+        return f"{word}: no scheme {unknown[0]!r}, known: {_list(SCHEMES)}"
+    if set(schemes) >= RIVALS:
+        return f"{word}: {' and '.join(sorted(RIVALS))} exclude each other"
+    if len(schemes) > 1 and "off" in schemes:
+        return f"{word}: off stands alone"
     return None
 
 

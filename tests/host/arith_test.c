@@ -159,6 +159,7 @@ static void map_history(unsigned int order)
 			if (below(100) < (step / 500 % 2 ? 30 : 70)) {
 				unsigned int lowest = model_lowest(&model);
 
+				EXPECT_EQ(cohort_map_lowest(&map), lowest);
 				EXPECT_EQ(cohort_map_take(&map), lowest);
 				if (lowest < COHORT_BLOCK_PAGES)
 					model.parked[lowest] = false;
@@ -194,19 +195,27 @@ static void map_ok_finds_damage(unsigned int order)
 	EXPECT(!cohort_map_ok(&map, order));
 }
 
+/* The orders of sets, too: the same arithmetic has to hold for them. */
+static unsigned int buckets(unsigned int order)
+{
+	return order <= COHORT_MAX_SET_ORDER ? COHORT_SET_BUCKETS + 1 : COHORT_BUCKETS;
+}
+
 static void bucket(unsigned int order)
 {
 	unsigned int nr, pages = 1U << order, last = 0;
 
 	EXPECT_EQ(cohort_bucket(0, order), 0);
 	EXPECT_EQ(cohort_bucket(1, order), 1);
-	EXPECT_EQ(cohort_bucket(pages - 1, order), COHORT_BUCKETS - 1);
-	EXPECT_EQ(cohort_bucket(pages, order), COHORT_BUCKETS - 1);
+	if (pages > COHORT_SET_BUCKETS)
+		EXPECT_EQ(cohort_bucket(pages - 1, order), buckets(order) - 1);
+	EXPECT(cohort_bucket(pages, order) > buckets(order) / 2);
 	for (nr = 0; nr <= pages; nr++) {
 		unsigned int b = cohort_bucket(nr, order);
 
-		EXPECT(b < COHORT_BUCKETS);
-		EXPECT(b >= last && b <= last + 1);
+		EXPECT(b < buckets(order));
+		/* No bucket is left out but where there are more of them than pages. */
+		EXPECT(b >= last && (b <= last + 1 || pages < COHORT_SET_BUCKETS));
 		/* Taking and parking one page crosses at most one border. */
 		EXPECT(nr == 0 || b >= 1);
 		last = b;
@@ -226,6 +235,120 @@ static void wanted(unsigned int order)
 		EXPECT(!cohort_sweep_wanted(young + pages - 1, young, order));
 		EXPECT(cohort_sweep_wanted(young + pages, young, order));
 	}
+}
+
+/* A set may be a part of its slot: it has those pages and no other. */
+static void part(unsigned int order)
+{
+	unsigned int small, first, bit, pages = 1U << order;
+	struct cohort_map map;
+
+	for (small = 0; small <= order; small++) {
+		for (first = 0; first < pages; first += 1U << small) {
+			/* Whatever was there before. */
+			memset(&map, 0xa5, sizeof(map));
+			cohort_map_fill_part(&map, first, small);
+			EXPECT_EQ(map.nr, 1U << small);
+			EXPECT(cohort_map_ok(&map, order));
+			for (bit = 0; bit < pages; bit++) {
+				bool inside = bit >= first && bit < first + (1U << small);
+
+				EXPECT_EQ(cohort_part_has(first, small, bit), inside);
+				EXPECT_EQ(cohort_map_test(&map, bit), inside);
+			}
+		}
+	}
+	/* The whole is a part, and the one the other function fills. */
+	cohort_map_fill_part(&map, 0, order);
+	for (bit = 0; bit < pages; bit++)
+		EXPECT_EQ(cohort_map_take(&map), bit);
+	EXPECT_EQ(map.nr, 0);
+}
+
+/* Parts of a slot that are freed page by page become complete, each for itself. */
+static void part_history(unsigned int order)
+{
+	unsigned int step, small = below(order + 1), size = 1U << small;
+	unsigned int first = below(1U << (order - small)) << small;
+	struct cohort_map map;
+
+	cohort_map_fill_part(&map, first, small);
+	for (step = 0; step < STEPS; step++) {
+		unsigned int bit = first + below(size);
+
+		if (below(2)) {
+			unsigned int nr = map.nr, got = cohort_map_take(&map);
+
+			EXPECT_EQ(got == COHORT_BLOCK_PAGES, nr == 0);
+			if (nr)
+				EXPECT(cohort_part_has(first, small, got));
+		} else if (!cohort_map_test(&map, bit)) {
+			cohort_map_put(&map, bit);
+		}
+		EXPECT(map.nr <= size);
+		EXPECT(cohort_map_ok(&map, order));
+	}
+}
+
+/*
+ * A refill of at least so many pages, as the kernel's loop does it, fits the
+ * array and the smallest buffer, and exceeds the number by a part of a set.
+ */
+static void refill(unsigned int order)
+{
+	unsigned int round, pages, sets;
+
+	for (round = 0; round < ROUNDS; round++) {
+		unsigned int last = 0;
+
+		for (pages = 0, sets = 0; pages < COHORT_REFILL_PAGES; sets++) {
+			last = 1U << (COHORT_MIN_SET_ORDER + below(order));
+			pages += last;
+		}
+		EXPECT(pages >= COHORT_REFILL_PAGES);
+		EXPECT(pages - last < COHORT_REFILL_PAGES);
+		EXPECT(sets <= COHORT_REFILL_SETS);
+		EXPECT(pages <= COHORT_CPB_LIMIT_MIN);
+	}
+	EXPECT(COHORT_REFILL_PAGES + COHORT_SET_PAGES <= COHORT_CPB_LIMIT_MIN);
+}
+
+/* Spilling makes room, ends, and never asks for more sets than there are. */
+static void spill(unsigned int order)
+{
+	unsigned int round, pages = 1U << order;
+
+	for (round = 0; round < ROUNDS * 10; round++) {
+		unsigned long limit = COHORT_CPB_LIMIT_MIN + below(4096);
+		unsigned int sets = below(400), nr, turns = 0;
+		unsigned long parked = (unsigned long)sets * pages;
+
+		EXPECT_EQ(cohort_spill(sets, parked, pages, parked + pages), 0);
+		EXPECT_EQ(cohort_spill(0, 0, pages, limit), 0);
+		while ((nr = cohort_spill(sets, parked, pages, limit))) {
+			EXPECT(nr <= sets);
+			EXPECT(parked + pages > limit);
+			sets -= nr;
+			parked = (unsigned long)sets * pages;
+			if (turns++ > 10)
+				break;
+		}
+		EXPECT(turns <= 10);
+		EXPECT(parked + pages <= limit);
+	}
+}
+
+static void set_order_ok(void)
+{
+	long order;
+
+	for (order = -100; order <= 100; order++) {
+		EXPECT_EQ(cohort_set_order_ok(order), order >= 1 && order <= 4);
+		EXPECT(!cohort_set_order_ok(order) || !cohort_order_ok(order));
+	}
+	EXPECT(!cohort_set_order_ok((1L << 32) + 4));
+	EXPECT(!cohort_set_order_ok(INT64_MIN));
+	EXPECT(!cohort_set_order_ok(INT64_MAX));
 }
 
 static void order_ok(void)
@@ -259,6 +382,10 @@ static void schemes_accepted(void)
 		{ "off", 0 },
 		{ "region", COHORT_SCHEME_REGION },
 		{ "region,region", COHORT_SCHEME_REGION },
+		{ "cpb", COHORT_SCHEME_CPB },
+		/* That they exclude each other is for the caller to say. */
+		{ "region,cpb", COHORT_SCHEME_REGION | COHORT_SCHEME_CPB },
+		{ "cpb,region,cpb", COHORT_SCHEME_REGION | COHORT_SCHEME_CPB },
 	};
 	size_t i;
 
@@ -276,7 +403,8 @@ static void schemes_rejected(void)
 		"", ",", "region,", ",region", "region,,region", "Region",
 		"regio", "regions", " region", "region ", "region,off",
 		"off,region", "off,", "on", "1", "pony", "region,pony",
-		"region;region", "region=1",
+		"region;region", "region=1", "cp", "cpbs", "CPB", "cpb,", "off,cpb",
+		"cpbregion",
 	};
 	size_t i;
 
@@ -294,7 +422,7 @@ static void schemes_rejected(void)
 /* Random text over the grammar's own letters: never read past its end. */
 static void schemes_random(void)
 {
-	static const char *const word[] = { "region", "off", ",", "regi", "on" };
+	static const char *const word[] = { "region", "off", ",", "regi", "cpb" };
 	unsigned int round, i;
 
 	for (round = 0; round < 20000; round++) {
@@ -310,7 +438,9 @@ static void schemes_random(void)
 		text = realloc(text, len + 1);
 		ret = cohort_parse_schemes(text, &schemes);
 		if (!ret && schemes)
-			EXPECT(len % 7 == 6 && !strncmp(text, "region", 6));
+			EXPECT(!strncmp(text, "region", 6) || !strncmp(text, "cpb", 3));
+		if (!ret && schemes & COHORT_SCHEME_CPB)
+			EXPECT(strstr(text, "cpb"));
 		EXPECT(ret == 0 || ret == -EINVAL);
 		free(text);
 	}
@@ -374,9 +504,24 @@ int main(int argc, char **argv)
 	};
 	static const struct {
 		const char *name;
+		void (*run)(unsigned int order);
+	} by_set_order[] = {
+		{ "map_fill", map_fill },
+		{ "map_take_in_order", map_take_in_order },
+		{ "map_put_in_any_order", map_put_in_any_order },
+		{ "map_history", map_history },
+		{ "bucket", bucket },
+		{ "part", part },
+		{ "part_history", part_history },
+		{ "refill", refill },
+		{ "spill", spill },
+	};
+	static const struct {
+		const char *name;
 		void (*run)(void);
 	} plain[] = {
 		{ "order_ok", order_ok },
+		{ "set_order_ok", set_order_ok },
 		{ "may_refill", may_refill },
 		{ "schemes_accepted", schemes_accepted },
 		{ "schemes_rejected", schemes_rejected },
@@ -391,6 +536,12 @@ int main(int argc, char **argv)
 		for (order = COHORT_MIN_ORDER; order <= COHORT_MAX_ORDER; order++) {
 			by_order[i].run(order);
 			finish(by_order[i].name, order);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(by_set_order); i++) {
+		for (order = COHORT_MIN_SET_ORDER; order <= COHORT_MAX_SET_ORDER; order++) {
+			by_set_order[i].run(order);
+			finish(by_set_order[i].name, order);
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(plain); i++) {

@@ -27,10 +27,11 @@ struct zone;
 
 /**
  * enum cohort_level - how much of the parked memory to give back
- * @COHORT_GIVE_BACKGROUND: blocks of background processes and of the cache
+ * @COHORT_GIVE_BACKGROUND: blocks of background processes and of the cache,
+ *	and the buffers
  * @COHORT_GIVE_ALL: every block there is
  *
- * Empty blocks, the level before these, never wait: they return to the buddy
+ * Empty regions, the level before these, never wait: they return to the buddy
  * allocator when their last page is parked.
  */
 enum cohort_level {
@@ -42,6 +43,7 @@ enum cohort_level {
 
 DECLARE_STATIC_KEY_FALSE(cohort_key);
 DECLARE_STATIC_KEY_FALSE(cohort_region_key);
+DECLARE_STATIC_KEY_FALSE(cohort_cpb_key);
 DECLARE_STATIC_KEY_FALSE(cohort_buffer_key);
 
 /* True while a block may exist: frees have to look. */
@@ -56,10 +58,17 @@ static inline bool cohort_region_enabled(void)
 	return static_branch_unlikely(&cohort_region_key);
 }
 
+/* True while the contiguous page buffer takes new sets. */
+static inline bool cohort_cpb_enabled(void)
+{
+	return static_branch_unlikely(&cohort_cpb_key);
+}
+
 bool __cohort_free_page(struct page *page, unsigned long pfn);
 unsigned long __cohort_next_pfn(unsigned long pfn);
 bool __cohort_page_parked(const struct page *page);
 void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn);
+void __cohort_drain(void);
 unsigned long __cohort_give_back(const struct alloc_context *ac,
 				 enum cohort_level level);
 struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
@@ -100,15 +109,15 @@ static inline bool cohort_free_page(struct page *page, unsigned long pfn,
  * cohort_next_pfn() - where compaction goes on
  * @pfn: frame its scanner stands on
  *
- * Compaction would move pages out of a block one by one into plain buddy
- * pages; blocks are compacted by their own domain.  The block may go away
+ * Compaction would move pages out of a region one by one into plain buddy
+ * pages; regions are compacted by their own domain.  The block may go away
  * between two calls; the answer never lies before @pfn.
  *
  * Return: @pfn, or the first frame after the block that holds it.
  */
 static inline unsigned long cohort_next_pfn(unsigned long pfn)
 {
-	return cohort_enabled() ? __cohort_next_pfn(pfn) : pfn;
+	return cohort_region_enabled() ? __cohort_next_pfn(pfn) : pfn;
 }
 
 /**
@@ -137,6 +146,19 @@ static inline void cohort_dissolve_range(unsigned long start_pfn,
 {
 	if (cohort_enabled())
 		__cohort_dissolve_range(start_pfn, end_pfn);
+}
+
+/**
+ * cohort_drain() - return what no process has reserved
+ *
+ * Beside the per-CPU lists of the page allocator, whenever those are drained.
+ *
+ * Context: no locks of the page allocator held.
+ */
+static inline void cohort_drain(void)
+{
+	if (cohort_cpb_enabled())
+		__cohort_drain();
 }
 
 /**
@@ -183,7 +205,7 @@ static inline struct page *cohort_steal_page(gfp_t gfp, unsigned int order,
 static inline struct cohort_domain *cohort_anon_domain(struct mm_struct *mm,
 						       unsigned int order)
 {
-	if (cohort_region_enabled() && !order)
+	if (cohort_enabled() && !order)
 		return __cohort_anon_domain(mm);
 	return NULL;
 }
@@ -255,6 +277,8 @@ static inline bool cohort_page_parked(const struct page *page)
 
 static inline void cohort_dissolve_range(unsigned long start_pfn,
 					 unsigned long end_pfn) { }
+
+static inline void cohort_drain(void) { }
 
 static inline unsigned long cohort_give_back(const struct alloc_context *ac,
 					     enum cohort_level level)

@@ -29,6 +29,22 @@ void cohort_map_fill(struct cohort_map *map, unsigned int order)
 }
 
 /**
+ * cohort_map_lowest() - which is the lowest parked page?
+ * @map: map of the block
+ *
+ * Return: index of the page, COHORT_BLOCK_PAGES if none is parked.
+ */
+unsigned int cohort_map_lowest(const struct cohort_map *map)
+{
+	unsigned int i;
+
+	for (i = 0; i < COHORT_MAP_LONGS; i++)
+		if (map->bits[i])
+			return i * BITS_A_LONG + __builtin_ctzl(map->bits[i]);
+	return COHORT_BLOCK_PAGES;
+}
+
+/**
  * cohort_map_take() - take the lowest parked page
  * @map: map with at least one bit set
  *
@@ -93,6 +109,31 @@ bool cohort_map_ok(const struct cohort_map *map, unsigned int order)
 }
 
 /**
+ * cohort_map_fill_part() - every page of a part of a set's slot is parked
+ * @map: map of the slot
+ * @first: first page of the part, a multiple of 1 << @order
+ * @order: order of the part, at most COHORT_MAX_SET_ORDER
+ */
+void cohort_map_fill_part(struct cohort_map *map, unsigned int first,
+			  unsigned int order)
+{
+	memset(map->bits, 0, sizeof(map->bits));
+	map->nr = 1U << order;
+	map->bits[0] = ((1UL << map->nr) - 1) << first;
+}
+
+/**
+ * cohort_part_has() - does a part of a slot contain this page?
+ * @first: first page of the part, a multiple of 1 << @order
+ * @order: order of the part
+ * @bit: index of the page in the slot
+ */
+bool cohort_part_has(unsigned int first, unsigned int order, unsigned int bit)
+{
+	return (first ^ bit) >> order == 0;
+}
+
+/**
  * cohort_bucket() - list of a domain on which a block belongs
  * @nr_parked: parked pages of the block
  * @order: order of the block
@@ -101,13 +142,17 @@ bool cohort_map_ok(const struct cohort_map *map, unsigned int order)
  * are found without a search.
  *
  * Return: 0 for a block without parked pages, else 1 (nearly full) to
- * COHORT_BUCKETS - 1 (nearly empty).
+ * COHORT_BUCKETS - 1 (nearly empty), COHORT_SET_BUCKETS for a set.
  */
 unsigned int cohort_bucket(unsigned int nr_parked, unsigned int order)
 {
+	unsigned int steps = COHORT_BUCKETS - 1;
+
 	if (!nr_parked)
 		return 0;
-	return 1 + ((nr_parked - 1) * (COHORT_BUCKETS - 1) >> order);
+	if (order <= COHORT_MAX_SET_ORDER)
+		steps = COHORT_SET_BUCKETS;
+	return 1 + ((nr_parked - 1) * steps >> order);
 }
 
 /**
@@ -117,6 +162,24 @@ unsigned int cohort_bucket(unsigned int nr_parked, unsigned int order)
 bool cohort_order_ok(long order)
 {
 	return order >= COHORT_MIN_ORDER && order <= COHORT_MAX_ORDER;
+}
+
+/**
+ * cohort_set_order_ok() - may this be the order of a set?
+ * @order: order asked for
+ */
+bool cohort_set_order_ok(long order)
+{
+	return order >= COHORT_MIN_SET_ORDER && order <= COHORT_MAX_SET_ORDER;
+}
+
+static unsigned int cohort_scheme_of(const char *name, size_t len)
+{
+	if (len == 6 && !strncmp(name, "region", len))
+		return COHORT_SCHEME_REGION;
+	if (len == 3 && !strncmp(name, "cpb", len))
+		return COHORT_SCHEME_CPB;
+	return 0;
 }
 
 /**
@@ -136,10 +199,11 @@ int cohort_parse_schemes(const char *text, unsigned int *schemes)
 	}
 	for (;;) {
 		size_t len = strcspn(text, ",");
+		unsigned int scheme = cohort_scheme_of(text, len);
 
-		if (len != 6 || strncmp(text, "region", len))
+		if (!scheme)
 			return -EINVAL;
-		found |= COHORT_SCHEME_REGION;
+		found |= scheme;
 		if (!text[len])
 			break;
 		text += len + 1;
@@ -176,6 +240,23 @@ enum cohort_class cohort_class_of(int oom_score_adj)
 bool cohort_may_refill(unsigned long nr_parked, unsigned long cap)
 {
 	return nr_parked < cap;
+}
+
+/**
+ * cohort_spill() - how many sets must leave a buffer before one more comes?
+ * @nr_sets: sets it has
+ * @nr_parked: their pages
+ * @pages: pages of the set that comes
+ * @limit: most pages it may have
+ *
+ * Half of them, so that the lock of the free lists is taken once for many.
+ *
+ * Return: number of sets, 0 if there is room.
+ */
+unsigned int cohort_spill(unsigned int nr_sets, unsigned long nr_parked,
+			  unsigned int pages, unsigned long limit)
+{
+	return nr_parked + pages > limit ? (nr_sets + 1) / 2 : 0;
 }
 
 /**

@@ -23,11 +23,28 @@
 #define COHORT_BLOCK_PAGES	(1U << COHORT_MAX_ORDER)
 #define COHORT_MAP_LONGS	(COHORT_BLOCK_PAGES / (8 * sizeof(long)))
 
-/* Bucket 0 holds full blocks, 1..COHORT_BUCKETS-1 ever emptier ones. */
+/* Orders of a set of the contiguous page buffer: a slot is one word of a map. */
+#define COHORT_MIN_SET_ORDER	1
+#define COHORT_MAX_SET_ORDER	4
+#define COHORT_SET_PAGES	(1U << COHORT_MAX_SET_ORDER)
+
+/* A refill of the buffer brings at least so many pages, as the paper's does. */
+#define COHORT_REFILL_PAGES	31
+#define COHORT_REFILL_SETS	((COHORT_REFILL_PAGES + 1) / 2)
+
+/* A buffer has room for a refill, which may exceed its number by half a set. */
+#define COHORT_CPB_LIMIT_MIN	(2 * (COHORT_REFILL_PAGES + 1))
+
+/*
+ * Bucket 0 holds full blocks, 1..COHORT_BUCKETS-1 ever emptier ones.  Sets are
+ * told apart less finely: each change of bucket costs, and they are small.
+ */
 #define COHORT_BUCKETS		17
+#define COHORT_SET_BUCKETS	4
 
 /* Schemes of the cohort= boot parameter, as bits. */
 #define COHORT_SCHEME_REGION	(1U << 0)
+#define COHORT_SCHEME_CPB	(1U << 1)
 
 /**
  * enum cohort_class - what a process is, as Android's oom_score_adj says
@@ -56,16 +73,23 @@ struct cohort_map {
 };
 
 void cohort_map_fill(struct cohort_map *map, unsigned int order);
+unsigned int cohort_map_lowest(const struct cohort_map *map);
 unsigned int cohort_map_take(struct cohort_map *map);
 void cohort_map_put(struct cohort_map *map, unsigned int bit);
 bool cohort_map_test(const struct cohort_map *map, unsigned int bit);
 bool cohort_map_ok(const struct cohort_map *map, unsigned int order);
+void cohort_map_fill_part(struct cohort_map *map, unsigned int first,
+			  unsigned int order);
+bool cohort_part_has(unsigned int first, unsigned int order, unsigned int bit);
 
 unsigned int cohort_bucket(unsigned int nr_parked, unsigned int order);
 bool cohort_order_ok(long order);
+bool cohort_set_order_ok(long order);
 int cohort_parse_schemes(const char *text, unsigned int *schemes);
 enum cohort_class cohort_class_of(int oom_score_adj);
 bool cohort_may_refill(unsigned long nr_parked, unsigned long cap);
+unsigned int cohort_spill(unsigned int nr_sets, unsigned long nr_parked,
+			  unsigned int pages, unsigned long limit);
 bool cohort_sweep_wanted(unsigned long nr_parked, unsigned int young_parked,
 			 unsigned int order);
 bool cohort_compact_wanted(unsigned long nr_parked, unsigned int order);

@@ -13,40 +13,56 @@
 #include "../internal.h"
 #include "cohort.h"
 
-static struct {
+/*
+ * A table for each order that was ever used.  None is freed or changed: a task
+ * that was preempted in a free finds at worst a table without owners.
+ */
+struct cohort_table {
 	struct cohort_block *slot;
 	unsigned long base;		/* frame of slot 0 */
 	unsigned long nr;
-} cohort_table __read_mostly;
+	unsigned int order;
+};
 
-/**
- * cohort_blocks_init() - make the frame table for all memory there is
- *
- * Memory that is hot-added later is not covered: its pages stay with the
- * buddy allocator.
- *
- * Context: may sleep; cohort_mutex held.
- * Return: 0, or -ENOMEM.
- */
-int cohort_blocks_init(void)
+static struct cohort_table cohort_tables[COHORT_MAX_ORDER + 1];
+static struct cohort_table *cohort_table __read_mostly = &cohort_tables[0];
+
+static int cohort_table_make(struct cohort_table *table, unsigned int order)
 {
-	unsigned long base = ULONG_MAX, end = 0, nr;
+	unsigned long base = ULONG_MAX, end = 0;
 	struct zone *zone;
 
-	if (cohort_table.slot)
-		return 0;
 	for_each_populated_zone(zone) {
 		base = min(base, zone->zone_start_pfn);
 		end = max(end, zone_end_pfn(zone));
 	}
-	base = round_down(base, cohort_pages());
-	nr = (end - base) >> cohort_order;
-	cohort_table.slot = vzalloc(array_size(nr, sizeof(struct cohort_block)));
-	if (!cohort_table.slot)
-		return -ENOMEM;
-	cohort_table.base = base;
-	/* Pairs with the data dependency through nr in cohort_block_of(). */
-	smp_store_release(&cohort_table.nr, nr);
+	table->order = order;
+	table->base = round_down(base, 1UL << order);
+	table->nr = (end - table->base) >> order;
+	table->slot = vzalloc(array_size(table->nr, sizeof(struct cohort_block)));
+	return table->slot ? 0 : -ENOMEM;
+}
+
+/**
+ * cohort_blocks_init() - use blocks of this order, for all memory there is
+ * @order: order of a block
+ *
+ * Memory that is hot-added later is not covered: its pages stay with the
+ * buddy allocator.
+ *
+ * Context: may sleep; cohort_mutex held, no scheme on.
+ * Return: 0, or -ENOMEM.
+ */
+int cohort_blocks_init(unsigned int order)
+{
+	struct cohort_table *table = &cohort_tables[order];
+	int err = table->slot ? 0 : cohort_table_make(table, order);
+
+	if (err)
+		return err;
+	WRITE_ONCE(cohort_order, order);
+	/* Pairs with the data dependency in cohort_block_of(). */
+	smp_store_release(&cohort_table, table);
 	return 0;
 }
 
@@ -58,18 +74,10 @@ int cohort_blocks_init(void)
  */
 struct cohort_block *cohort_block_of(unsigned long pfn)
 {
-	unsigned long i = (pfn - cohort_table.base) >> cohort_order;
+	const struct cohort_table *table = READ_ONCE(cohort_table);
+	unsigned long i = (pfn - table->base) >> table->order;
 
-	return i < READ_ONCE(cohort_table.nr) ? &cohort_table.slot[i] : NULL;
-}
-
-/**
- * cohort_block_pfn() - first frame of a block
- * @blk: the block
- */
-unsigned long cohort_block_pfn(const struct cohort_block *blk)
-{
-	return cohort_table.base + ((blk - cohort_table.slot) << cohort_order);
+	return i < table->nr ? &table->slot[i] : NULL;
 }
 
 /**
@@ -95,16 +103,16 @@ void cohort_block_move(struct cohort_domain *dom, struct cohort_block *blk,
  * cohort_block_count() - account for pages parked in or taken from a block
  * @dom: owner, locked
  * @blk: the block, its map already changed
+ * @page: any page of it
  * @delta: pages parked (positive) or taken (negative)
  */
 void cohort_block_count(struct cohort_domain *dom, struct cohort_block *blk,
-			long delta)
+			struct page *page, long delta)
 {
 	unsigned int bucket;
 
 	dom->nr_parked += delta;
-	__mod_zone_page_state(page_zone(pfn_to_page(cohort_block_pfn(blk))),
-			      NR_COHORT_FREE, delta);
+	__mod_zone_page_state(page_zone(page), NR_COHORT_FREE, delta);
 	if (blk->bucket == COHORT_BUSY)
 		return;
 	bucket = cohort_bucket(blk->map.nr, cohort_order);
@@ -112,15 +120,32 @@ void cohort_block_count(struct cohort_domain *dom, struct cohort_block *blk,
 		cohort_block_move(dom, blk, bucket);
 }
 
+static void cohort_block_fill(struct cohort_block *blk, unsigned long pfn,
+			      unsigned int order)
+{
+	blk->pfn = round_down(pfn, cohort_pages());
+	blk->first = pfn - blk->pfn;
+	blk->order = order;
+	blk->retry = jiffies;
+	if (order == cohort_order)
+		cohort_map_fill(&blk->map, order);
+	else
+		cohort_map_fill_part(&blk->map, blk->first, order);
+	blk->bucket = cohort_bucket(blk->map.nr, cohort_order);
+}
+
 /**
- * cohort_block_publish() - hand a block from the buddy allocator to a domain
+ * cohort_block_publish() - hand frames from the buddy allocator to a domain
  * @dom: new owner
  * @page: first page; the frames are off the free lists, refcount 0
+ * @order: their order, smaller than a block's for a remnant
  *
- * Return: false if the scheme is being switched off or the frames are being
- * isolated; the caller gives the block back.
+ * Return: false if the scheme is being switched off, the frames are being
+ * isolated, or other frames of the slot have an owner; the caller gives the
+ * frames back.
  */
-bool cohort_block_publish(struct cohort_domain *dom, struct page *page)
+bool cohort_block_publish(struct cohort_domain *dom, struct page *page,
+			  unsigned int order)
 {
 	unsigned long flags, pfn = page_to_pfn(page);
 	struct cohort_block *blk = cohort_block_of(pfn);
@@ -128,28 +153,31 @@ bool cohort_block_publish(struct cohort_domain *dom, struct page *page)
 	if (!blk)
 		return false;
 	spin_lock_irqsave(&dom->lock, flags);
-	WRITE_ONCE(blk->dom, dom);
 	/*
-	 * Pairs with the barrier in __cohort_dissolve_range(): either isolation
-	 * sees the owner and dissolves, or we see the isolated pageblock.
+	 * Of two remnants in one slot the first wins.
+	 *
+	 * The barrier pairs with the one in __cohort_dissolve_range(): either
+	 * isolation sees the owner and dissolves, or we see the isolated
+	 * pageblock.
 	 */
-	smp_mb();
+	if (cmpxchg(&blk->dom, NULL, dom)) {
+		spin_unlock_irqrestore(&dom->lock, flags);
+		return false;
+	}
 	if (!READ_ONCE(cohort_taking) ||
 	    is_migrate_isolate(get_pageblock_migratetype(page))) {
 		WRITE_ONCE(blk->dom, NULL);
 		spin_unlock_irqrestore(&dom->lock, flags);
 		return false;
 	}
-	cohort_map_fill(&blk->map, cohort_order);
-	blk->retry = jiffies;
-	blk->bucket = COHORT_BUCKETS - 1;
+	cohort_block_fill(blk, pfn, order);
 	list_add_tail(&blk->node, &dom->list[blk->bucket]);
 	__set_bit(blk->bucket, &dom->nonempty);
 	dom->nr_blocks++;
 	dom->young = blk;
-	cohort_block_count(dom, blk, cohort_pages());
+	cohort_block_count(dom, blk, page, 1L << order);
 	spin_unlock_irqrestore(&dom->lock, flags);
-	trace_cohort_block_take(pfn, cohort_order, dom->kind);
+	trace_cohort_block_take(pfn, order, dom->kind);
 	return true;
 }
 
@@ -173,16 +201,17 @@ void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
 		dom->young = NULL;
 	dom->nr_blocks--;
 	dom->nr_parked -= map->nr;
-	__mod_zone_page_state(page_zone(pfn_to_page(cohort_block_pfn(blk))),
-			      NR_COHORT_FREE, -(long)map->nr);
+	__mod_zone_page_state(page_zone(cohort_block_page(blk)), NR_COHORT_FREE,
+			      -(long)map->nr);
 	memset(&blk->map, 0, sizeof(blk->map));
-	WRITE_ONCE(blk->dom, NULL);
+	/* The next owner writes to the block under another lock. */
+	smp_store_release(&blk->dom, NULL);
 	cohort_check_domain(dom);
 }
 
 /**
  * cohort_block_return() - give detached pages to the buddy allocator
- * @pfn: first frame of the block
+ * @pfn: first frame of the slot
  * @map: its parked pages, from cohort_block_detach()
  *
  * Context: no domain lock held.
@@ -190,26 +219,46 @@ void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
  */
 unsigned long cohort_block_return(unsigned long pfn, const struct cohort_map *map)
 {
-	struct page *page = pfn_to_page(pfn);
-
 	if (map->nr == cohort_pages())
-		cohort_buddy_give(page, cohort_order);
-	else
-		cohort_buddy_give_map(page, map);
+		cohort_buddy_give(pfn_to_page(pfn), cohort_order);
+	else if (map->nr)
+		cohort_buddy_give_map(pfn, map);
 	return map->nr;
 }
 
 /*
+ * All pages of a block are parked.  A whole set stays in this CPU's buffer if
+ * that has room; a remnant goes where it can merge with its neighbours.
+ */
+static void cohort_block_go_home(unsigned long pfn, const struct cohort_map *map)
+{
+	trace_cohort_block_free(pfn, cohort_order);
+	count_vm_event(COHORT_BLOCK_FREE);
+	if (cohort_cpb_enabled() && map->nr == cohort_pages() &&
+	    cohort_cpb_put(pfn_to_page(pfn)))
+		return;
+	cohort_block_return(pfn, map);
+}
+
+static void cohort_block_give_up(unsigned long pfn, const struct cohort_map *map)
+{
+	trace_cohort_block_dissolve(pfn, map->nr);
+	count_vm_event(COHORT_DISSOLVE);
+	cohort_block_return(pfn, map);
+}
+
+/*
  * The free hook.  A page whose block belongs to a domain is parked there; the
- * last one sends the block home.
+ * last one sends the block home.  The scheme cannot go off between the two.
  */
 bool __cohort_free_page(struct page *page, unsigned long pfn)
 {
 	struct cohort_block *blk = cohort_block_of(pfn);
+	bool empty, over = false;
 	struct cohort_domain *dom;
 	struct cohort_map map;
 	unsigned long flags;
-	bool empty;
+	unsigned int bit;
 
 	if (!blk || !READ_ONCE(blk->dom))
 		return false;
@@ -221,26 +270,27 @@ bool __cohort_free_page(struct page *page, unsigned long pfn)
 		return false;
 	}
 	spin_lock_irqsave(&dom->lock, flags);
-	if (blk->dom != dom) {
+	bit = pfn & (cohort_pages() - 1);
+	if (blk->dom != dom || !cohort_part_has(blk->first, blk->order, bit)) {
 		spin_unlock_irqrestore(&dom->lock, flags);
 		rcu_read_unlock();
 		return false;
 	}
-	cohort_map_put(&blk->map, pfn & (cohort_pages() - 1));
-	empty = blk->map.nr == cohort_pages();
-	cohort_block_count(dom, blk, 1);
-	if (empty)
+	cohort_map_put(&blk->map, bit);
+	cohort_block_count(dom, blk, page, 1);
+	empty = blk->map.nr == 1U << blk->order;
+	if (!empty && cohort_cpb_enabled())
+		over = cohort_cpb_over();
+	if (empty || over)
 		cohort_block_detach(dom, blk, &map);
 	__count_vm_event(PGFREE);
 	spin_unlock_irqrestore(&dom->lock, flags);
-	rcu_read_unlock();
 
-	if (empty) {
-		pfn = round_down(pfn, cohort_pages());
-		trace_cohort_block_free(pfn, cohort_order);
-		count_vm_event(COHORT_BLOCK_FREE);
-		cohort_block_return(pfn, &map);
-	}
+	if (empty)
+		cohort_block_go_home(pfn - bit, &map);
+	else if (over)
+		cohort_block_give_up(pfn - bit, &map);
+	rcu_read_unlock();
 	return true;
 }
 
@@ -265,8 +315,8 @@ bool __cohort_page_parked(const struct page *page)
 
 static void cohort_block_dissolve(struct cohort_block *blk)
 {
-	unsigned long flags, pfn = cohort_block_pfn(blk);
 	struct cohort_domain *dom;
+	unsigned long flags, pfn;
 	struct cohort_map map;
 
 	rcu_read_lock();
@@ -276,11 +326,10 @@ static void cohort_block_dissolve(struct cohort_block *blk)
 			spin_unlock_irqrestore(&dom->lock, flags);
 			continue;
 		}
+		pfn = cohort_block_pfn(blk);
 		cohort_block_detach(dom, blk, &map);
 		spin_unlock_irqrestore(&dom->lock, flags);
-		trace_cohort_block_dissolve(pfn, map.nr);
-		count_vm_event(COHORT_DISSOLVE);
-		cohort_block_return(pfn, &map);
+		cohort_block_give_up(pfn, &map);
 		break;
 	}
 	rcu_read_unlock();
@@ -311,39 +360,18 @@ void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn)
  */
 unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS])
 {
+	const struct cohort_table *table = READ_ONCE(cohort_table);
 	unsigned long i, sum = 0;
 
 	memset(nr, 0, sizeof(*nr) * COHORT_NR_KINDS);
 	rcu_read_lock();
-	for (i = 0; i < READ_ONCE(cohort_table.nr); i++) {
-		struct cohort_domain *dom = READ_ONCE(cohort_table.slot[i].dom);
+	for (i = 0; i < table->nr; i++) {
+		struct cohort_domain *dom = READ_ONCE(table->slot[i].dom);
 
 		if (dom) {
 			nr[dom->kind]++;
 			sum++;
 		}
-	}
-	rcu_read_unlock();
-	return sum;
-}
-
-/**
- * cohort_block_parked() - count parked pages of one kind of domain
- * @kind: the kind
- *
- * Like cohort_block_stats(), for people.
- */
-unsigned long cohort_block_parked(enum cohort_kind kind)
-{
-	unsigned long i, sum = 0;
-
-	rcu_read_lock();
-	for (i = 0; i < READ_ONCE(cohort_table.nr); i++) {
-		struct cohort_block *blk = &cohort_table.slot[i];
-		struct cohort_domain *dom = READ_ONCE(blk->dom);
-
-		if (dom && dom->kind == kind)
-			sum += data_race(blk->map.nr);
 	}
 	rcu_read_unlock();
 	return sum;
@@ -364,14 +392,20 @@ void cohort_check_domain(struct cohort_domain *dom)
 	unsigned int i;
 
 	lockdep_assert_held(&dom->lock);
+	/* A large process has thousands of sets, and all of them go at its exit. */
+	if (dom->nr_blocks > 64 && dom->nr_blocks % 16)
+		return;
 	for (i = 0; i <= COHORT_BUSY; i++) {
 		if (i != COHORT_BUSY)
 			WARN_ON_ONCE(test_bit(i, &dom->nonempty) ==
 				     list_empty(&dom->list[i]));
 		list_for_each_entry(blk, &dom->list[i], node) {
 			WARN_ON_ONCE(blk->dom != dom || blk->bucket != i);
-			WARN_ON_ONCE(!cohort_map_ok(&blk->map, cohort_order));
-			WARN_ON_ONCE(i != COHORT_BUSY &&
+			WARN_ON_ONCE(!cohort_map_ok(&blk->map, cohort_order) ||
+				     blk->map.nr > 1U << blk->order);
+			WARN_ON_ONCE(dom->kind == COHORT_CPB &&
+				     blk->map.nr != 1U << blk->order);
+			WARN_ON_ONCE(i != COHORT_BUSY && blk != dom->young &&
 				     i != cohort_bucket(blk->map.nr, cohort_order));
 			parked += blk->map.nr;
 			blocks++;

@@ -10,6 +10,9 @@
 /* Frames given back under one hold of zone->lock. */
 #define COHORT_GIVE_BATCH	32
 
+/* Free blocks looked at for one whose slot has no owner. */
+#define COHORT_REMNANT_TRIES	8
+
 /**
  * cohort_buddy_has() - would a block of this order be found?
  * @zone: zone to look in
@@ -52,6 +55,118 @@ struct page *cohort_buddy_take(struct zone *zone, unsigned int order, int mt)
 	return page;
 }
 
+/*
+ * A free block smaller than a set, of which no page is split off.  A slot has
+ * one owner at a time; not far down the list there is a remnant of another.
+ */
+static bool cohort_buddy_take_remnant(struct zone *zone, unsigned int order,
+				      struct cohort_set *set)
+{
+	struct list_head *list = &zone->free_area[order].free_list[MIGRATE_MOVABLE];
+	unsigned int tries = COHORT_REMNANT_TRIES;
+	struct page *page;
+
+	list_for_each_entry(page, list, buddy_list) {
+		struct cohort_block *blk = cohort_block_of(page_to_pfn(page));
+
+		if (!tries--)
+			break;
+		if (!blk || READ_ONCE(blk->dom))
+			continue;
+		page_del_and_expand(zone, page, order, order, MIGRATE_MOVABLE);
+		*set = (struct cohort_set){ page, order };
+		return true;
+	}
+	return false;
+}
+
+static bool cohort_buddy_take_whole(struct zone *zone, unsigned int order,
+				    unsigned int alloc_flags, struct cohort_set *set)
+{
+	enum rmqueue_mode mode = RMQUEUE_NORMAL;
+
+	set->page = __rmqueue(zone, order, MIGRATE_MOVABLE, alloc_flags, &mode);
+	set->order = order;
+	return set->page;
+}
+
+/* Smallest first, as a request for single pages would find them. */
+static bool cohort_buddy_remnants_first(struct zone *zone, unsigned int order,
+					struct cohort_set *set)
+{
+	unsigned int o;
+
+	for (o = COHORT_MIN_SET_ORDER; o < order; o++)
+		if (cohort_buddy_take_remnant(zone, o, set))
+			return true;
+	return cohort_buddy_take_whole(zone, order, 0, set);
+}
+
+/*
+ * If there is nothing as large as a set, then the largest there is; but rather
+ * that than to mix mobilities within a pageblock.
+ */
+static bool cohort_buddy_split_first(struct zone *zone, unsigned int order,
+				     struct cohort_set *set)
+{
+	unsigned int o;
+
+	if (cohort_buddy_take_whole(zone, order, ALLOC_NOFRAGMENT, set))
+		return true;
+	for (o = order - 1; o >= COHORT_MIN_SET_ORDER; o--)
+		if (cohort_buddy_take_remnant(zone, o, set))
+			return true;
+	return cohort_buddy_take_whole(zone, order, 0, set);
+}
+
+/**
+ * cohort_buddy_take_sets() - take sets off the free lists
+ * @zone: zone to take from
+ * @order: order of a set
+ * @remnants: first look for free blocks that are smaller than a set
+ * @want: pages wanted, at most COHORT_REFILL_PAGES
+ * @set: receives them; COHORT_REFILL_SETS entries
+ *
+ * Under one hold of zone->lock, and a block that is taken apart is taken
+ * whole: the number of pages may exceed @want by a part of a set.  The state
+ * of the frames is that of cohort_buddy_take(), and so are the caller's duties.
+ *
+ * Return: number of sets.
+ */
+unsigned int cohort_buddy_take_sets(struct zone *zone, unsigned int order,
+				    bool remnants, unsigned int want,
+				    struct cohort_set *set)
+{
+	unsigned int nr = 0, pages = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	while (pages < want &&
+	       (remnants ? cohort_buddy_remnants_first(zone, order, &set[nr]) :
+			   cohort_buddy_split_first(zone, order, &set[nr])))
+		pages += 1U << set[nr++].order;
+	spin_unlock_irqrestore(&zone->lock, flags);
+	return nr;
+}
+
+/**
+ * cohort_buddy_give_sets() - give sets back under one hold of zone->lock
+ * @zone: zone of all of them
+ * @set: the sets
+ * @nr: how many
+ */
+void cohort_buddy_give_sets(struct zone *zone, const struct cohort_set *set,
+			    unsigned int nr)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	for (; nr--; set++)
+		split_large_buddy(zone, set->page, page_to_pfn(set->page),
+				  set->order, FPI_NONE);
+	spin_unlock_irqrestore(&zone->lock, flags);
+}
+
 /**
  * cohort_buddy_give() - give a whole block back
  * @page: first page; every page of the block is parked by nobody
@@ -69,13 +184,13 @@ void cohort_buddy_give(struct page *page, unsigned int order)
 
 /**
  * cohort_buddy_give_map() - give the parked pages of a block back
- * @page: first page of the block
- * @map: which pages
+ * @pfn: first frame of its slot
+ * @map: which pages; at least one, and all of one zone
  */
-void cohort_buddy_give_map(struct page *page, const struct cohort_map *map)
+void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map)
 {
+	struct zone *zone = page_zone(pfn_to_page(pfn + cohort_map_lowest(map)));
 	struct cohort_map left = *map;
-	struct zone *zone = page_zone(page);
 	unsigned long flags;
 
 	while (left.nr) {
@@ -83,11 +198,11 @@ void cohort_buddy_give_map(struct page *page, const struct cohort_map *map)
 
 		spin_lock_irqsave(&zone->lock, flags);
 		while (batch--) {
-			struct page *p = page + cohort_map_take(&left);
-			unsigned long pfn = page_to_pfn(p);
+			unsigned long at = pfn + cohort_map_take(&left);
+			struct page *page = pfn_to_page(at);
 
-			__free_one_page(p, pfn, zone, 0,
-					get_pfnblock_migratetype(p, pfn), FPI_NONE);
+			__free_one_page(page, at, zone, 0,
+					get_pfnblock_migratetype(page, at), FPI_NONE);
 		}
 		spin_unlock_irqrestore(&zone->lock, flags);
 	}

@@ -39,7 +39,8 @@ void cohort_class_changed(struct task_struct *task)
 	if (dom && dom->class != class) {
 		trace_cohort_class_change(task_pid_nr(p), dom->class, class);
 		WRITE_ONCE(dom->class, class);
-		if (class == COHORT_BACKGROUND)
+		cohort_cpb_set_class(dom, class);
+		if (class == COHORT_BACKGROUND && cohort_region_enabled())
 			cohort_compact_queue(dom, READ_ONCE(cohort_compact_delay_ms));
 	}
 	task_unlock(p);

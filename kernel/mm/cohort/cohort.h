@@ -54,6 +54,13 @@
 /* Regions one round of reclaim may take; the next round takes more. */
 #define COHORT_SWEEPS	8
 
+/* Orders by which free memory should exceed a set: kcompactd works ahead. */
+#define COHORT_AHEAD		2
+
+/* Reservations of one process, and waits for the only one that make more. */
+#define COHORT_SHARDS		4
+#define COHORT_CROWD		32
+
 /**
  * enum cohort_kind - which lifetime the pages of a domain share
  * @COHORT_PROCESS: one process; freed when it dies
@@ -67,6 +74,7 @@
  *	pins them for seconds, so they are moved, never dropped by region
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
  * @COHORT_PGTABLE: page tables of processes
+ * @COHORT_CPB: no page in use: the contiguous page buffer of one CPU
  * @COHORT_NR_KINDS: how many there are
  */
 enum cohort_kind {
@@ -79,6 +87,7 @@ enum cohort_kind {
 	COHORT_BUFFER,
 	COHORT_VMALLOC,
 	COHORT_PGTABLE,
+	COHORT_CPB,
 	COHORT_NR_KINDS,
 };
 
@@ -88,19 +97,36 @@ enum cohort_kind {
  *	the lock of the domain that is or was the owner
  * @node: on @dom's list number @bucket
  * @map: parked pages; stable under @dom's lock
- * @bucket: cohort_bucket() of @map, or COHORT_BUSY
+ * @bucket: the list it is on: cohort_bucket() of @map, or COHORT_BUSY
+ * @order: of the frames it has, which for a remnant are fewer than its slot's
+ * @first: the first of them, as an index in the slot
+ * @pfn: first frame of the slot
  * @retry: jiffies before which emptying it is not tried again
  *
- * dom == NULL implies map.nr == 0.  While dom is set, every page of the block
- * is either parked or in use, none is PageBuddy, and 0 <= map.nr < pages:
- * a block with all pages parked leaves its domain at once.
+ * dom == NULL implies map.nr == 0.  While dom is set, every page the block has
+ * is either parked or in use, none is PageBuddy, and 0 <= map.nr < 1 << order:
+ * a block with all pages parked leaves its domain at once.  Only in a buffer
+ * map.nr == 1 << order.
  */
 struct cohort_block {
 	struct cohort_domain *dom;
 	struct list_head node;
 	struct cohort_map map;
 	unsigned char bucket;
+	unsigned char order;
+	unsigned char first;
+	unsigned long pfn;
 	unsigned long retry;
+};
+
+/**
+ * struct cohort_set - frames on their way between a buffer and the free lists
+ * @page: the first of them; off the free lists, refcount 0, in no block
+ * @order: how many
+ */
+struct cohort_set {
+	struct page *page;
+	unsigned int order;
 };
 
 /**
@@ -110,11 +136,15 @@ struct cohort_block {
  * @nr_parked: sum of map.nr over them
  * @nonempty: bit b set if and only if list[b] is not empty, b < COHORT_BUSY
  * @list: blocks by bucket, and the busy ones
- * @young: block being filled; the cache sweep spares it
+ * @young: block being filled; the cache sweep spares it.  A set being filled
+ *	may be on a list of fuller ones than it is
  * @kind: which lifetime
  * @class: of a process domain: what the process is now
  * @nr_first: of a process domain: pages it was given from the small domain;
  *	racy, threads may lose a count
+ * @nr_waits: faults that found @lock taken; racy as well
+ * @shard: of a process domain: more reservations, for threads that fault on
+ *	several CPUs at once; set once, gone with the domain
  * @nid: only node to take blocks from, NUMA_NO_NODE for any
  * @ref: the mm (or the scheme), and each queued work
  * @work: compaction
@@ -131,6 +161,8 @@ struct cohort_domain {
 	enum cohort_kind kind;
 	enum cohort_class class;
 	unsigned int nr_first;
+	unsigned int nr_waits;
+	struct cohort_domain *shard[COHORT_SHARDS - 1];
 	int nid;
 	refcount_t ref;
 	struct delayed_work work;
@@ -141,28 +173,43 @@ struct cohort_domain {
 /* core.c */
 extern struct mutex cohort_mutex;
 extern bool cohort_taking;		/* false: no block is published any more */
-extern unsigned int cohort_order;	/* of a region; fixed at boot */
+extern unsigned int cohort_order;	/* of a block of the scheme that is on */
+extern unsigned int cohort_region_order;	/* fixed at boot */
+extern unsigned int cohort_cpb_order;	/* changes under cohort_mutex, while off */
 extern unsigned long cohort_parked_max;	/* pages, all zones */
 extern unsigned int cohort_compact_delay_ms;
 extern struct workqueue_struct *cohort_wq;
 int cohort_region_switch(bool on);
+int cohort_cpb_switch(bool on);
+int cohort_cpb_set_order(unsigned int order);
 int cohort_sysfs_init(void);
 
 /* block.c */
-int cohort_blocks_init(void);
+int cohort_blocks_init(unsigned int order);
 struct cohort_block *cohort_block_of(unsigned long pfn);
-unsigned long cohort_block_pfn(const struct cohort_block *blk);
-bool cohort_block_publish(struct cohort_domain *dom, struct page *page);
+bool cohort_block_publish(struct cohort_domain *dom, struct page *page,
+			  unsigned int order);
 void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct cohort_map *map);
 void cohort_block_move(struct cohort_domain *dom, struct cohort_block *blk,
 		       unsigned int bucket);
 void cohort_block_count(struct cohort_domain *dom, struct cohort_block *blk,
-			long delta);
+			struct page *page, long delta);
 unsigned long cohort_block_return(unsigned long pfn,
 				  const struct cohort_map *map);
 unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS]);
-unsigned long cohort_block_parked(enum cohort_kind kind);
+
+/* First frame of the slot, which need not be one that the block has. */
+static inline unsigned long cohort_block_pfn(const struct cohort_block *blk)
+{
+	return blk->pfn;
+}
+
+/* First page that the block has. */
+static inline struct page *cohort_block_page(const struct cohort_block *blk)
+{
+	return pfn_to_page(blk->pfn + blk->first);
+}
 
 /* domain.c */
 extern struct list_head cohort_domains;
@@ -176,8 +223,12 @@ struct page *cohort_domain_take(struct cohort_domain *dom,
 struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 				     const struct alloc_context *ac);
 void cohort_dissolve_all(void);
+unsigned long cohort_parked_in(enum cohort_kind kind);
 bool cohort_grow(struct cohort_domain *dom, struct zone *zone, int highest_zoneidx,
 		 unsigned long mark);
+unsigned long cohort_low_mark(const struct zone *zone);
+bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
+			 const struct alloc_context *ac);
 
 /* compact.c */
 struct cohort_block *cohort_pick_victim(struct cohort_domain *dom);
@@ -200,14 +251,35 @@ struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
 
+/* cpb.c */
+extern const char *const cohort_cpb_refills[2];	/* by cohort_cpb_remnants */
+extern bool cohort_cpb_remnants;	/* refill prefers remnants to splitting */
+extern unsigned long cohort_cpb_limit;	/* pages a CPU's buffer may hold */
+int cohort_cpb_init(void);
+bool cohort_cpb_put(struct page *page);
+bool cohort_cpb_over(void);
+bool cohort_cpb_refill(struct cohort_domain *dom, gfp_t gfp,
+		       unsigned int alloc_flags, const struct alloc_context *ac);
+struct cohort_domain *cohort_cpb_buffer(unsigned int cpu);
+struct cohort_domain *cohort_cpb_shard(struct cohort_domain *dom);
+void cohort_cpb_set_class(struct cohort_domain *dom, enum cohort_class class);
+void cohort_cpb_exit(struct cohort_domain *dom);
+int cohort_cpb_cpu_prepare(unsigned int cpu);
+int cohort_cpb_cpu_dead(unsigned int cpu);
+
 /* buffer.c */
 ssize_t cohort_buffer_read(unsigned int which, char *buf);
 
 /* buddy.h, inside mm/page_alloc.c */
 struct page *cohort_buddy_take(struct zone *zone, unsigned int order, int mt);
+unsigned int cohort_buddy_take_sets(struct zone *zone, unsigned int order,
+				    bool remnants, unsigned int want,
+				    struct cohort_set *set);
+void cohort_buddy_give_sets(struct zone *zone, const struct cohort_set *set,
+			    unsigned int nr);
 bool cohort_buddy_has(struct zone *zone, unsigned int order);
 void cohort_buddy_give(struct page *page, unsigned int order);
-void cohort_buddy_give_map(struct page *page, const struct cohort_map *map);
+void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map);
 bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
 		      struct zone *preferred);
 

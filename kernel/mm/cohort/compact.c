@@ -246,7 +246,8 @@ void cohort_compact_work(struct work_struct *work)
 	if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
 		cohort_forget_young(dom);
 	/* Pages in another CPU's LRU batch cannot be isolated. */
-	if (cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order)) {
+	if (cohort_region_enabled() &&
+	    cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order)) {
 		lru_add_drain_all();
 		cohort_domain_compact(dom, true);
 	}

@@ -97,25 +97,27 @@ static struct cohort_block *cohort_any_block(struct cohort_domain *dom, bool ful
  */
 unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full)
 {
+	unsigned long flags, pfn = 0, nr = 0;
 	struct cohort_block *blk;
-	unsigned long flags, nr = 0;
 	struct cohort_map map;
 
-	for (;;) {
-		unsigned long pfn;
-
+	do {
+		rcu_read_lock();
 		spin_lock_irqsave(&dom->lock, flags);
 		blk = cohort_any_block(dom, full);
-		if (blk)
+		if (blk) {
+			pfn = cohort_block_pfn(blk);
 			cohort_block_detach(dom, blk, &map);
+		}
 		spin_unlock_irqrestore(&dom->lock, flags);
-		if (!blk)
-			return nr;
-		pfn = cohort_block_pfn(blk);
-		trace_cohort_block_dissolve(pfn, map.nr);
-		count_vm_event(COHORT_DISSOLVE);
-		nr += cohort_block_return(pfn, &map);
-	}
+		if (blk) {
+			trace_cohort_block_dissolve(pfn, map.nr);
+			count_vm_events(COHORT_DISSOLVE, dom->kind != COHORT_CPB);
+			nr += cohort_block_return(pfn, &map);
+		}
+		rcu_read_unlock();
+	} while (blk);
+	return nr;
 }
 
 /**
@@ -133,6 +135,25 @@ void cohort_dissolve_all(void)
 	rcu_read_unlock();
 }
 
+/**
+ * cohort_parked_in() - parked pages of all domains of a kind
+ * @kind: the kind
+ *
+ * A sum of counts that change meanwhile: for people, not for decisions.
+ */
+unsigned long cohort_parked_in(enum cohort_kind kind)
+{
+	struct cohort_domain *dom;
+	unsigned long nr = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all)
+		if (dom->kind == kind)
+			nr += READ_ONCE(dom->nr_parked);
+	rcu_read_unlock();
+	return nr;
+}
+
 unsigned long __cohort_give_back(const struct alloc_context *ac,
 				 enum cohort_level level)
 {
@@ -141,7 +162,7 @@ unsigned long __cohort_give_back(const struct alloc_context *ac,
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		if (level == COHORT_GIVE_BACKGROUND &&
+		if (level == COHORT_GIVE_BACKGROUND && dom->kind != COHORT_CPB &&
 		    dom->kind != COHORT_CACHE && dom->kind != COHORT_HOT &&
 		    READ_ONCE(dom->class) != COHORT_BACKGROUND)
 			continue;
@@ -164,12 +185,12 @@ static struct page *cohort_take_from(struct cohort_domain *dom,
 				     struct cohort_block *blk,
 				     const struct alloc_context *ac)
 {
-	struct page *page = pfn_to_page(cohort_block_pfn(blk));
+	struct page *page = cohort_block_page(blk);
 
 	if (!cohort_zone_ok(ac, page))
 		return NULL;
-	page += cohort_map_take(&blk->map);
-	cohort_block_count(dom, blk, -1);
+	page = pfn_to_page(cohort_block_pfn(blk) + cohort_map_take(&blk->map));
+	cohort_block_count(dom, blk, page, -1);
 	return page;
 }
 
@@ -210,6 +231,49 @@ static struct page *cohort_take_locked(struct cohort_domain *dom,
 	return cohort_take_fullest(dom, ac);
 }
 
+/*
+ * The set a process is filling, which is a word of a map, without looking for
+ * it: this is every page fault.  It keeps its place among the lists until its
+ * last page is taken.
+ */
+static struct page *cohort_take_young(struct cohort_domain *dom,
+				      const struct alloc_context *ac)
+{
+	struct cohort_block *blk = dom->young;
+	unsigned long bits;
+	struct page *page;
+
+	if (!blk || !blk->map.nr || !cohort_zone_ok(ac, cohort_block_page(blk)))
+		return NULL;
+	bits = blk->map.bits[0];
+	blk->map.bits[0] = bits & (bits - 1);
+	page = pfn_to_page(cohort_block_pfn(blk) + __ffs(bits));
+	if (!--blk->map.nr) {
+		dom->young = NULL;
+		cohort_block_move(dom, blk, 0);
+	}
+	dom->nr_parked--;
+	__dec_zone_page_state(page, NR_COHORT_FREE);
+	return page;
+}
+
+/* The next set to be filled is the fullest one with a hole. */
+static struct page *cohort_take_set(struct cohort_domain *dom,
+				    const struct alloc_context *ac)
+{
+	struct page *page = cohort_take_young(dom, ac);
+	struct cohort_block *blk;
+
+	if (page)
+		return page;
+	page = cohort_take_fullest(dom, ac);
+	if (page) {
+		blk = cohort_block_of(page_to_pfn(page));
+		dom->young = blk->map.nr ? blk : NULL;
+	}
+	return page;
+}
+
 /**
  * cohort_domain_take() - take one parked page
  * @dom: the domain
@@ -223,8 +287,12 @@ struct page *cohort_domain_take(struct cohort_domain *dom,
 	unsigned long flags;
 	struct page *page;
 
-	spin_lock_irqsave(&dom->lock, flags);
-	page = cohort_take_locked(dom, ac);
+	if (!spin_trylock_irqsave(&dom->lock, flags)) {
+		WRITE_ONCE(dom->nr_waits, READ_ONCE(dom->nr_waits) + 1);
+		spin_lock_irqsave(&dom->lock, flags);
+	}
+	page = cohort_cpb_enabled() ? cohort_take_set(dom, ac) :
+				      cohort_take_locked(dom, ac);
 	spin_unlock_irqrestore(&dom->lock, flags);
 	return page;
 }
@@ -268,28 +336,52 @@ bool cohort_grow(struct cohort_domain *dom, struct zone *zone, int highest_zonei
 		 unsigned long mark)
 {
 	struct page *page;
+	bool grown = false;
 
 	if (!zone_watermark_ok(zone, 0, mark + cohort_pages(), highest_zoneidx, 0))
 		return false;
-	page = cohort_buddy_take(zone, cohort_order, cohort_migratetype(dom));
-	if (!page)
-		return false;
-	if (!cohort_block_publish(dom, page)) {
-		cohort_buddy_give(page, cohort_order);
-		return false;
+	/* The order may change while schemes are off, but not before we are done. */
+	rcu_read_lock();
+	page = READ_ONCE(cohort_taking) ?
+	       cohort_buddy_take(zone, cohort_order, cohort_migratetype(dom)) : NULL;
+	if (page) {
+		grown = cohort_block_publish(dom, page, cohort_order);
+		if (!grown)
+			cohort_buddy_give(page, cohort_order);
 	}
-	count_vm_event(COHORT_REFILL);
-	return true;
+	rcu_read_unlock();
+	if (grown)
+		count_vm_event(COHORT_REFILL);
+	return grown;
 }
 
-/*
+/**
+ * cohort_low_mark() - free pages below which no domain takes a block
+ * @zone: zone to take from
+ *
  * A block leaves half of the gap below the low watermark to those who need
  * single pages, or domains filling up in a burst would drive them into
  * direct reclaim.
  */
-static unsigned long cohort_low_mark(const struct zone *zone)
+unsigned long cohort_low_mark(const struct zone *zone)
 {
 	return (min_wmark_pages(zone) + low_wmark_pages(zone)) / 2;
+}
+
+/**
+ * cohort_zone_allowed() - may this request take a block from a zone?
+ * @zone: a zone of the request's zonelist and nodemask
+ * @gfp: the request
+ * @alloc_flags: ALLOC_* of the request
+ * @ac: its context
+ */
+bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
+			 const struct alloc_context *ac)
+{
+	if (cpusets_enabled() && (alloc_flags & ALLOC_CPUSET) &&
+	    !__cpuset_zone_allowed(zone, gfp))
+		return false;
+	return !ac->spread_dirty_pages || node_dirty_ok(zone->zone_pgdat);
 }
 
 /*
@@ -304,6 +396,8 @@ static bool cohort_refill(struct cohort_domain *dom, gfp_t gfp,
 	struct zoneref *z = ac->preferred_zoneref;
 	struct zone *zone;
 
+	if (cohort_cpb_enabled())
+		return cohort_cpb_refill(dom, gfp, alloc_flags, ac);
 	if (!cohort_may_refill(global_zone_page_state(NR_COHORT_FREE),
 			       cohort_parked_max))
 		return false;
@@ -311,10 +405,7 @@ static bool cohort_refill(struct cohort_domain *dom, gfp_t gfp,
 					ac->nodemask) {
 		if (dom->nid != NUMA_NO_NODE && zone_to_nid(zone) != dom->nid)
 			continue;
-		if (cpusets_enabled() && (alloc_flags & ALLOC_CPUSET) &&
-		    !__cpuset_zone_allowed(zone, gfp))
-			continue;
-		if (ac->spread_dirty_pages && !node_dirty_ok(zone->zone_pgdat))
+		if (!cohort_zone_allowed(zone, gfp, alloc_flags, ac))
 			continue;
 		if (!cohort_buddy_has(zone, cohort_order)) {
 			/* Memory enough, but in pieces: pack what is in no region. */
@@ -387,8 +478,37 @@ static bool cohort_may_steal(const struct cohort_domain *dom, gfp_t gfp,
 	if (!(gfp & __GFP_DIRECT_RECLAIM))
 		return true;
 	if (ac->migratetype == MIGRATE_MOVABLE)
-		return dom->kind == COHORT_CACHE || dom->kind == COHORT_HOT;
+		return dom->kind == COHORT_CACHE || dom->kind == COHORT_HOT ||
+		       cohort_cpb_enabled();
 	return cohort_unmovable(dom);
+}
+
+/*
+ * A page of somebody else's.  The set of a buffer that loses one is no set any
+ * more: its other pages go to the free lists, where everybody finds them.
+ */
+static struct page *cohort_steal_from(struct cohort_domain *dom,
+				      const struct alloc_context *ac)
+{
+	struct cohort_block *blk;
+	unsigned long flags, pfn;
+	struct cohort_map rest;
+	struct page *page;
+
+	/* We may have interrupted the holder's CPU twin: never spin. */
+	if (!spin_trylock_irqsave(&dom->lock, flags))
+		return NULL;
+	rest.nr = 0;
+	page = cohort_take_fullest(dom, ac);
+	if (page && dom->kind == COHORT_CPB) {
+		blk = cohort_block_of(page_to_pfn(page));
+		pfn = cohort_block_pfn(blk);
+		cohort_block_detach(dom, blk, &rest);
+	}
+	spin_unlock_irqrestore(&dom->lock, flags);
+	if (rest.nr)
+		cohort_block_return(pfn, &rest);
+	return page;
 }
 
 struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
@@ -396,16 +516,11 @@ struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
 {
 	struct cohort_domain *dom;
 	struct page *page = NULL;
-	unsigned long flags;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		/* We may have interrupted the holder's CPU twin: never spin. */
-		if (!cohort_may_steal(dom, gfp, ac) ||
-		    !spin_trylock_irqsave(&dom->lock, flags))
-			continue;
-		page = cohort_take_fullest(dom, ac);
-		spin_unlock_irqrestore(&dom->lock, flags);
+		if (cohort_may_steal(dom, gfp, ac))
+			page = cohort_steal_from(dom, ac);
 		if (page)
 			break;
 	}

@@ -99,6 +99,12 @@ struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
 		if (!dom)
 			return NULL;
 	}
+	/* Its reservation, whatever the process is. */
+	if (cohort_cpb_enabled())
+		return likely(READ_ONCE(dom->nr_waits) < COHORT_CROWD) ?
+		       dom : cohort_cpb_shard(dom);
+	if (!cohort_region_enabled())
+		return NULL;
 	switch (READ_ONCE(dom->class)) {
 	case COHORT_PERSISTENT:
 		return cohort_shared;
@@ -116,6 +122,7 @@ void __cohort_mm_exit(struct mm_struct *mm)
 	mm->cohort = NULL;
 	if (cancel_delayed_work(&dom->work))
 		cohort_domain_put(dom);
+	cohort_cpb_exit(dom);
 	cohort_domain_destroy(dom);
 }
 
@@ -156,6 +163,8 @@ struct page *cohort_region_hole(struct cohort_domain *dom,
 	struct page *page = NULL;
 	unsigned int i;
 
+	if (!cohort_region_enabled())
+		return NULL;
 	if (cohort_unmovable(dom))
 		return cohort_domain_take_hole(cohort_vmalloc, ac);
 	for (i = 0; i < ARRAY_SIZE(other) && !page; i++)

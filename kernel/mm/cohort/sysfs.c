@@ -82,7 +82,7 @@ COHORT_ATTR_RW(region, enabled);
 static ssize_t region_order_show(struct kobject *kobj,
 				 struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%u\n", cohort_order);
+	return sysfs_emit(buf, "%u\n", cohort_region_order);
 }
 COHORT_ATTR_RO(region, order);
 
@@ -144,7 +144,7 @@ COHORT_ATTR_RO(region, _name##_blocks);					\
 static ssize_t region_##_name##_parked_kb_show(struct kobject *kobj,	\
 				struct kobj_attribute *attr, char *buf)	\
 {									\
-	return sysfs_emit(buf, "%lu\n", K(cohort_block_parked(_kind)));	\
+	return sysfs_emit(buf, "%lu\n", K(cohort_parked_in(_kind)));	\
 }									\
 COHORT_ATTR_RO(region, _name##_parked_kb)
 
@@ -187,6 +187,145 @@ static struct attribute *region_attrs[] = {
 static const struct attribute_group region_group = {
 	.name = "region",
 	.attrs = region_attrs,
+};
+
+/* cpb/ */
+
+static ssize_t cpb_enabled_show(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", static_key_enabled(&cohort_cpb_key));
+}
+
+static ssize_t cpb_enabled_store(struct kobject *kobj,
+				 struct kobj_attribute *attr,
+				 const char *buf, size_t len)
+{
+	bool on;
+	int err = kstrtobool(buf, &on);
+
+	if (!err)
+		err = cohort_cpb_switch(on);
+	return err ?: len;
+}
+COHORT_ATTR_RW(cpb, enabled);
+
+static ssize_t cpb_order_show(struct kobject *kobj,
+			      struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(cohort_cpb_order));
+}
+
+static ssize_t cpb_order_store(struct kobject *kobj,
+			       struct kobj_attribute *attr,
+			       const char *buf, size_t len)
+{
+	unsigned int order;
+	int err = kstrtouint(buf, 10, &order);
+
+	if (!err)
+		err = cohort_cpb_set_order(order);
+	return err ?: len;
+}
+COHORT_ATTR_RW(cpb, order);
+
+static ssize_t cpb_refill_show(struct kobject *kobj,
+			       struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  cohort_cpb_refills[READ_ONCE(cohort_cpb_remnants)]);
+}
+
+static ssize_t cpb_refill_store(struct kobject *kobj,
+				struct kobj_attribute *attr,
+				const char *buf, size_t len)
+{
+	int choice = sysfs_match_string(cohort_cpb_refills, buf);
+
+	if (choice < 0)
+		return choice;
+	WRITE_ONCE(cohort_cpb_remnants, choice);
+	return len;
+}
+COHORT_ATTR_RW(cpb, refill);
+
+static ssize_t cpb_limit_kb_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", K(READ_ONCE(cohort_cpb_limit)));
+}
+
+static ssize_t cpb_limit_kb_store(struct kobject *kobj,
+				  struct kobj_attribute *attr,
+				  const char *buf, size_t len)
+{
+	unsigned long kb;
+	int err = kstrtoul(buf, 10, &kb);
+
+	if (err)
+		return err;
+	if (kb < K(COHORT_CPB_LIMIT_MIN) || kb > K(totalram_pages()))
+		return -EINVAL;
+	WRITE_ONCE(cohort_cpb_limit, kb >> (PAGE_SHIFT - 10));
+	return len;
+}
+COHORT_ATTR_RW(cpb, limit_kb);
+
+static ssize_t cpb_parked_max_kb_show(struct kobject *kobj,
+				      struct kobj_attribute *attr, char *buf)
+{
+	return region_parked_max_kb_show(kobj, attr, buf);
+}
+
+static ssize_t cpb_parked_max_kb_store(struct kobject *kobj,
+				       struct kobj_attribute *attr,
+				       const char *buf, size_t len)
+{
+	return region_parked_max_kb_store(kobj, attr, buf, len);
+}
+COHORT_ATTR_RW(cpb, parked_max_kb);
+
+#define CPB_SETS(_name, _kind)						\
+static ssize_t cpb_##_name##_show(struct kobject *kobj,			\
+				  struct kobj_attribute *attr, char *buf) \
+{									\
+	unsigned long nr[COHORT_NR_KINDS];				\
+									\
+	cohort_block_stats(nr);						\
+	return sysfs_emit(buf, "%lu\n", nr[_kind]);			\
+}									\
+COHORT_ATTR_RO(cpb, _name)
+
+CPB_SETS(process_sets, COHORT_PROCESS);
+CPB_SETS(buffer_sets, COHORT_CPB);
+
+#define CPB_PARKED(_name, _kind)					\
+static ssize_t cpb_##_name##_show(struct kobject *kobj,			\
+				  struct kobj_attribute *attr, char *buf) \
+{									\
+	return sysfs_emit(buf, "%lu\n", K(cohort_parked_in(_kind)));	\
+}									\
+COHORT_ATTR_RO(cpb, _name)
+
+CPB_PARKED(reserved_kb, COHORT_PROCESS);
+CPB_PARKED(buffer_kb, COHORT_CPB);
+
+static struct attribute *cpb_attrs[] = {
+	&cpb_enabled_attr.attr,
+	&cpb_order_attr.attr,
+	&cpb_refill_attr.attr,
+	&cpb_limit_kb_attr.attr,
+	&cpb_parked_max_kb_attr.attr,
+	&cpb_process_sets_attr.attr,
+	&cpb_buffer_sets_attr.attr,
+	&cpb_reserved_kb_attr.attr,
+	&cpb_buffer_kb_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group cpb_group = {
+	.name = "cpb",
+	.attrs = cpb_attrs,
 };
 
 /* buffer/ */
@@ -296,6 +435,7 @@ static const struct attribute_group health_group = {
 static const struct attribute_group *cohort_groups[] = {
 	&cohort_group,
 	&region_group,
+	&cpb_group,
 	&buffer_group,
 	&health_group,
 	NULL,

@@ -185,7 +185,7 @@ static void cohort_block_test_isolated_is_refused(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	type = get_pageblock_migratetype(page);
 	set_pageblock_migratetype(page, MIGRATE_ISOLATE);
-	published = cohort_block_publish(ct->dom, page);
+	published = cohort_block_publish(ct->dom, page, cohort_order);
 	set_pageblock_migratetype(page, type);
 	__free_pages(page, pageblock_order);
 

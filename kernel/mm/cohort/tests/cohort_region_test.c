@@ -100,7 +100,7 @@ static void cohort_region_test_vmalloc_domain(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, dom);
 		KUNIT_EXPECT_EQ(test, dom->kind, COHORT_VMALLOC);
 	}
-	parked = cohort_block_parked(COHORT_VMALLOC);
+	parked = cohort_parked_in(COHORT_VMALLOC);
 	KUNIT_EXPECT_LT(test, parked, (COHORT_SPARE_BLOCKS + 1) * cohort_pages());
 	vfree(area);
 }

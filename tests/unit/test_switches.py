@@ -1,0 +1,53 @@
+"""Cohort's boot parameters: what the kernel would refuse is refused before the guest boots."""
+
+import pytest
+
+from cohort import switches
+from cohort.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("quiet", "root=/dev/x", "cohortx=1", "xcohort.cpb_order=9"),
+        *("cohort=off", "cohort=region", "cohort=cpb", "cohort=cpb,cpb"),
+        *(f"cohort.region_order={order}" for order in (5, 6, 7, 8)),
+        *(f"cohort.cpb_order={order}" for order in (1, 2, 3, 4)),
+        *("cohort.cpb_refill=split", "cohort.cpb_refill=remnants"),
+    ],
+)
+def test_accepted(word: str) -> None:
+    assert switches.problem(word) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("cohort", "no scheme ''"),
+        ("cohort=", "no scheme ''"),
+        ("cohort=CPB", "no scheme 'CPB'"),
+        ("cohort=cpb,pony", "no scheme 'pony'"),
+        ("cohort=region,cpb", "cpb and region exclude each other"),
+        ("cohort=cpb,region,cpb", "cpb and region exclude each other"),
+        ("cohort=off,cpb", "off stands alone"),
+        ("cohort.pony=1", "no such parameter"),
+        ("cohort.region_order=4", "not an order from 5 to 8"),
+        ("cohort.cpb_order=0", "not an order from 1 to 4"),
+        ("cohort.cpb_order=5", "not an order from 1 to 4"),
+        ("cohort.cpb_order=-1", "not an order from 1 to 4"),
+        ("cohort.cpb_order=", "not an order from 1 to 4"),
+        ("cohort.cpb_refill=merge", "not one of split, remnants"),
+        ("cohort.cpb_refill", "not one of split, remnants"),
+    ],
+)
+def test_refused(word: str, what: str) -> None:
+    problem = switches.problem(word)
+    assert problem is not None
+    assert problem.startswith(f"{word}: ")
+    assert what in problem
+
+
+def test_the_first_bad_word_is_named() -> None:
+    with pytest.raises(UsageError, match=r"policy p: cohort.cpb_order=7: not an order"):
+        switches.check(["cohort=cpb", "cohort.cpb_order=7", "cohort=pony"], "policy p")
+    switches.check(["cohort=cpb", "quiet"], "policy p")
