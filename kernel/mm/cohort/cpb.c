@@ -19,9 +19,9 @@
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
-#include <linux/compaction.h>
 #include <linux/cpuhotplug.h>
 #include <linux/mm.h>
+#include <linux/compaction.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/swap.h>
