@@ -2,7 +2,9 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,12 +28,23 @@ def workload_names(directory: Path | None = None) -> list[str]:
     return sorted(path.stem for path in (directory or paths.WORKLOADS).glob("*.toml"))
 
 
-def load_workload(name_or_path: str | Path) -> Workload:
+def load_workload(name_or_path: str | Path, change: Mapping[str, int] | None = None) -> Workload:
     """The workload of that name, or in the TOML file at that path.
+
+    `extends = "NAME"` in a file takes everything from another workload of its directory; tables
+    are merged key by key. `change` sets numbers by their dotted keys ("exit.programs").
 
     Raises UsageError for an unknown name or a bad file ("file:line: key: what is wrong").
     """
     path = named.find("workload", str(name_or_path), paths.WORKLOADS, workload_names())
+    data = _read(path, ())
+    for key, value in (change or {}).items():
+        _set(path, data, key, value)
+    return _validate(path, data)
+
+
+def _read(path: Path, children: tuple[Path, ...]) -> dict[str, Any]:
+    """The file's tables on top of those it extends; `children` are the files that led here."""
     try:
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text)
@@ -41,10 +54,46 @@ def load_workload(name_or_path: str | Path) -> Workload:
         raise UsageError(f"{path}: not UTF-8 text: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from error
+    parent = data.pop("extends", None)
+    if parent is None:
+        return data
+    where = f"{path}:{_line_of(text, ['extends'])}: extends"
+    base = path.parent / f"{parent}.toml"
+    if not isinstance(parent, str) or not base.is_file():
+        raise UsageError(f"{where}: no workload {parent!r} beside this file")
+    if base in (path, *children):
+        raise UsageError(f"{where}: goes round in a circle")
+    inherited = _read(base, (path, *children))
+    _validate(base, inherited)  # its mistakes are told with its own lines
+    return _merge(inherited, data)
+
+
+def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    """`child` over `base`; a number is replaced with its source and note."""
+    merged = dict(base)
+    for key, value in child.items():
+        old = base.get(key)
+        deeper = isinstance(old, dict) and isinstance(value, dict) and "value" not in value
+        merged[key] = _merge(old or {}, value) if deeper else value
+    return merged
+
+
+def _set(path: Path, data: dict[str, Any], key: str, value: int) -> None:
+    """Put another value at a dotted key that is there."""
+    *tables, name = key.split(".")
+    place = data
+    for table in tables:
+        place = place.get(table, {})
+    if not isinstance(place, dict) or "value" not in (place.get(name) or {}):
+        raise UsageError(f"{path}: {key}: there is no such number to change")
+    place[name] = {"value": value, "source": "assumed", "note": "changed for this run"}
+
+
+def _validate(path: Path, data: dict[str, Any]) -> Workload:
     try:
         return Workload.model_validate(data)
     except ValidationError as error:
-        raise UsageError(_explain(path, text, error)) from error
+        raise UsageError(_explain(path, path.read_text(encoding="utf-8"), error)) from error
 
 
 def _explain(path: Path, text: str, error: ValidationError) -> str:
