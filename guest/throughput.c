@@ -17,36 +17,47 @@
 
 #define MAX_WORKERS 64
 
+/*
+ * Everybody touches, then everybody gives back: `phase` counts both, and only
+ * the time from the first touch to the last is measured.
+ */
 struct board {
-	uint32_t ready, go, done;	/* futexes */
+	uint32_t ready, phase, done;	/* futexes */
 	struct {
-		uint64_t touch_ns, free_ns;
+		uint64_t start, end, free_ns;
 	} worker[MAX_WORKERS];
 };
 
 static struct board *board;
 
+static void await_phase(uint32_t want)
+{
+	uint32_t seen;
+
+	while ((seen = __atomic_load_n(&board->phase, __ATOMIC_ACQUIRE)) < want)
+		futex_wait(&board->phase, seen, 0);
+}
+
 static void work(uint64_t nr)
 {
 	const struct experiment *exp = &sh->conf.exp;
 	char *base = experiment_map(exp->pages);
-	uint64_t touching = 0, freeing = 0, round, i, t;
+	uint64_t round, i, t;
 
 	bump(&board->ready);
-	while (!__atomic_load_n(&board->go, __ATOMIC_ACQUIRE))
-		futex_wait(&board->go, 0, 0);
 	for (round = 0; round < exp->rounds; round++) {
-		t = now_ns();
+		await_phase(2 * round + 1);
+		board->worker[nr].start = now_ns();
 		for (i = 0; i < exp->pages; i++)
 			*(volatile char *)(base + i * PAGE) = 1;
-		touching += now_ns() - t;
+		board->worker[nr].end = now_ns();
+		bump(&board->done);
+		await_phase(2 * round + 2);
 		t = now_ns();
 		madvise(base, exp->pages * PAGE, MADV_DONTNEED);
-		freeing += now_ns() - t;
+		board->worker[nr].free_ns += now_ns() - t;
+		bump(&board->done);
 	}
-	board->worker[nr].touch_ns = touching;
-	board->worker[nr].free_ns = freeing;
-	bump(&board->done);
 }
 
 static void *thread(void *arg)
@@ -94,39 +105,54 @@ static uint64_t start_workers(uint64_t workers, bool threads, pid_t *pids)
 	return workers;
 }
 
-static void report(uint64_t workers, bool threads)
+/* From the first start to the last end of this round. */
+static uint64_t round_ns(uint64_t workers)
 {
-	uint64_t pages = sh->conf.exp.pages * sh->conf.exp.rounds, touching = 0, freeing = 0, i;
-	double rate = 0;
+	uint64_t first = ~0ULL, last = 0, i;
 
 	for (i = 0; i < workers; i++) {
-		rate += pages * 1e9 / board->worker[i].touch_ns;
-		touching += board->worker[i].touch_ns;
-		freeing += board->worker[i].free_ns;
+		first = board->worker[i].start < first ? board->worker[i].start : first;
+		last = board->worker[i].end > last ? board->worker[i].end : last;
 	}
-	record("{\"r\":\"throughput\",\"t\":%llu,\"kind\":\"%s\",\"cpus\":%llu,"
-	       "\"pages\":%llu,\"per_s\":%.1f,\"touch_ns\":%llu,\"free_ns\":%llu}",
-	       (unsigned long long)now_ns(), threads ? "thread" : "process",
-	       (unsigned long long)workers, (unsigned long long)(workers * pages), rate,
-	       (unsigned long long)touching, (unsigned long long)freeing);
+	return last - first;
+}
+
+static uint64_t run_rounds(uint64_t workers, const pid_t *pids, uint64_t nr)
+{
+	uint64_t rounds = sh->conf.exp.rounds, ns = 0, phase;
+
+	for (phase = 1; phase <= 2 * rounds; phase++) {
+		bump(&board->phase);
+		experiment_wait(&board->done, phase * workers, pids, nr);
+		if (phase % 2)
+			ns += round_ns(workers);
+	}
+	return ns;
 }
 
 static void measure(uint64_t workers, bool threads)
 {
+	const struct experiment *exp = &sh->conf.exp;
+	uint64_t nr, ns, freeing = 0, i;
 	pid_t pids[MAX_WORKERS] = { 0 };
-	uint64_t nr, i;
 
 	memset(board, 0, sizeof(*board));
 	nr = start_workers(workers, threads, pids);
 	experiment_wait(&board->ready, workers, pids, nr);
-	experiment_quiet(sh->conf.exp.quiet_ms);
-	bump(&board->go);
-	experiment_wait(&board->done, workers, pids, nr);
+	experiment_quiet(exp->quiet_ms);
+	ns = run_rounds(workers, pids, nr);
 	for (i = 0; i < nr; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	report(workers, threads);
+	for (i = 0; i < workers; i++)
+		freeing += board->worker[i].free_ns;
+	record("{\"r\":\"throughput\",\"t\":%llu,\"kind\":\"%s\",\"cpus\":%llu,"
+	       "\"pages\":%llu,\"ns\":%llu,\"free_ns\":%llu}",
+	       (unsigned long long)now_ns(), threads ? "thread" : "process",
+	       (unsigned long long)workers,
+	       (unsigned long long)(workers * exp->pages * exp->rounds),
+	       (unsigned long long)ns, (unsigned long long)freeing);
 }
 
 void throughput_run(void)
