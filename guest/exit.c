@@ -23,7 +23,7 @@
 #define MAX_ORDER 10
 #define PFN_MASK ((1ULL << 55) - 1)
 #define PRESENT (1ULL << 63)
-#define SETTLE_MS 500		/* for the last page of an exit to be back */
+#define SETTLE_MS 20		/* no time for compaction to tidy up */
 
 struct board {
 	uint32_t go;		/* futex: start touching */

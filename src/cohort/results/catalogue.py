@@ -64,6 +64,9 @@ METRICS: tuple[Metric, ...] = (
         *("ui_order4_slope_per_kill", "rise of order 4 a kill", "", "lower", GROUPS[0], 4),
         shown=False,
     ),
+    Metric(
+        *("ui_order4_after_kill", "order 4 after a kill", "", "lower", GROUPS[0], 3), shown=False
+    ),
     Metric("buffer_order8_share", "bytes in 1 MiB pieces", "", "higher", GROUPS[1], 3),
     Metric("buffer_order4_share", "bytes in 64 KiB pieces", "", "lower", GROUPS[1], 3),
     Metric("buffer_order0_share", "bytes in single pages", "", "lower", GROUPS[1], 3),

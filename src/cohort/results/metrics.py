@@ -143,12 +143,17 @@ def _cost(frames: Frames) -> dict[str, Number]:
 
 
 def _kill_chain(frames: Frames) -> dict[str, Number]:
-    """How much UI(4) rises from one kill to the next: least squares over the chain."""
+    """UI(4) right after a kill, and by least squares how much it rises from one to the next."""
     chain = kill_chain(frames, 4)
     steps = np.flatnonzero(~np.isnan(chain))
     enough = len(steps) >= SHORTEST_CHAIN
-    slope = float(np.polyfit(steps, chain[steps], 1)[0]) if enough else None
-    return {"ui_order4_slope_per_kill": slope}
+    after = chain[1:]
+    return {
+        "ui_order4_slope_per_kill": (
+            float(np.polyfit(steps, chain[steps], 1)[0]) if enough else None
+        ),
+        "ui_order4_after_kill": _mean(after[~np.isnan(after)]),
+    }
 
 
 def _mean(values: Any) -> float | None:

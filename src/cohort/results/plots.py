@@ -42,7 +42,7 @@ _MEMORY = {
     "file_mb": "page cache (MiB)",
     "kills": "apps killed so far",
 }
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
@@ -69,10 +69,10 @@ def draw_all(results: Sequence[Result]) -> dict[str, str]:
     }
     pictures: dict[str, str] = {}
     for name, draw in drawings.items():
-        with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+        with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
             figure = draw(results)
             if figure is not None:
-                pictures[name] = _svg(figure)
+                pictures[name] = svg_text(figure)
     return pictures
 
 
@@ -84,7 +84,7 @@ def policy_colours(results: Sequence[Result]) -> dict[str, str]:
     }
 
 
-def _svg(figure: Figure) -> str:
+def svg_text(figure: Figure) -> str:
     """The figure as an `<svg>` element; the same figure gives the same text."""
     buffer = io.StringIO()
     unstated = dict.fromkeys(("Creator", "Date", "Format", "Type"))
