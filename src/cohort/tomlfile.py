@@ -66,7 +66,9 @@ def read_extending(
 
 def explain(path: Path, error: ValidationError, kind: str) -> UsageError:
     """The first thing wrong. A message of ours may begin with its key: `app.mail: what`."""
-    problem = error.errors()[0]
+    problems = error.errors()
+    # A misspelt key is two mistakes, and "missing" the one that helps less.
+    problem = next((x for x in problems if x["type"] == "extra_forbidden"), problems[0])
     what = problem["msg"].removeprefix("Value error, ")
     key: list[str | int] = [x for x in problem["loc"] if x not in ("[key]", "int", "float", "str")]
     if not key and ": " in what:

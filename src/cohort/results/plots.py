@@ -20,6 +20,8 @@ _WIDTH = 10.5
 _COLOURS = {
     "none": "#5f6368",
     "tuned": "#e69f00",
+    "mthp16": "#e3b8d8",
+    "mthp32": "#cc8abf",
     "mthp": "#b35fa0",
     "mglru": "#8c6d46",
     "tuned-mglru": "#c9b000",
@@ -29,8 +31,9 @@ _COLOURS = {
     "region6": "#4aa3df",
     "region7": "#1f5fa8",
     "region8": "#08306b",
+    "cpb": "#009e73",
 }
-_SPARE_COLOURS = ("#009e73", "#d55e00", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
+_SPARE_COLOURS = ("#d55e00", "#117a5a", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
 _PIECES = {
     "buffer_order8_mb": ("1 MiB (order 8)", "#20639b"),
     "buffer_order4_mb": ("64 KiB (order 4)", "#9fc5e8"),

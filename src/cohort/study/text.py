@@ -45,7 +45,8 @@ def head(findings: Findings) -> list[str]:
     for measure in findings.study.measure:
         metric = BY_NAME[measure.metric]
         unit = f", {metric.unit}" if metric.unit else ""
-        titles.append(f"{metric.name}{unit}")
+        how = "" if measure.statistic == "median" else f" ({measure.statistic})"
+        titles.append(f"{metric.name}{unit}{how}")
         if _in_paper(findings, metric.name):
             titles.append("paper")
     return titles
@@ -82,10 +83,11 @@ def circumstances(findings: Findings) -> str:
     seeds = sorted({result.seed for result in results})
     memory, cpus, launches = (_several(metas, key) for key in ("memory_mb", "cpus", "launches"))
     accels = ", ".join(dict.fromkeys(accelerator_label(result.accel) for result in results))
-    statistic = "one run" if len(seeds) == 1 else "[least, greatest]"
+    numbers = ", ".join(map(str, seeds))
+    spoken = f"seed {numbers}" if len(seeds) == 1 else f"seeds {numbers} [least, greatest]"
     return (
-        f"{_several(metas, 'workload')}; {launches} launches; seeds "
-        f"{', '.join(map(str, seeds))} {statistic}; {memory} MiB; {cpus} CPUs; {accels}"
+        f"{_several(metas, 'workload')}; {launches} launches; {spoken}; {memory} MiB; "
+        f"{cpus} CPUs; {accels}"
     )
 
 
@@ -105,10 +107,11 @@ def print_findings(findings: Findings, console: Console) -> None:
         wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
         console = Console(file=console.file, width=max(console.width, wide))
     console.print(study.title, style="bold", highlight=False)
-    console.print(f"{study.source}\n{circumstances(findings)}", highlight=False, markup=False)
+    for line in (study.source, circumstances(findings)):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     console.print(table)
     for line in sentences(findings):
-        console.print(line, highlight=False, markup=False)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def sentences(findings: Findings) -> list[str]:
