@@ -87,7 +87,7 @@ static void died_alone(int i, int pid)
 }
 
 /* Notice deaths: buffers go, an OOM kill is recorded, the foreground is fatal. */
-static void look_for_dead(void)
+void am_notice(void)
 {
 	int i, pid;
 
@@ -133,7 +133,7 @@ static bool wait_idle(int i)
 
 	for (;;) {
 		seen = __atomic_load_n(&sh->am_event, __ATOMIC_ACQUIRE);
-		look_for_dead();
+		am_notice();
 		if (slot_idle(&sh->slot[i]))
 			return true;
 		if (!known_pid[i] && sh->slot[i].lmkd_killed)
@@ -206,7 +206,7 @@ static bool bring_up(int app)
 	foreground = app;
 	if (alive(app))
 		wait_idle(app);
-	look_for_dead();
+	am_notice();
 	if (!alive(app)) {
 		start(app, ADJ_FOREGROUND);
 		return true;
@@ -252,7 +252,8 @@ static void launch_app(int app, struct rng *r)
 	       (unsigned long long)(s->majflt - majflt));
 }
 
-static void set_busy(bool busy)
+/* While it is, lmkd looks more often. */
+void am_busy(bool busy)
 {
 	__atomic_store_n(&sh->busy, busy, __ATOMIC_RELEASE);
 	lmkd_wake();
@@ -264,14 +265,14 @@ static void use_app(int app, uint64_t end)
 	command(app, OP_USE);
 	if (!wait_idle(app))
 		fatal("%s was killed while in use in launch %u", prof(app)->name, sh->launch);
-	set_busy(false);
+	am_busy(false);
 	sleep_until(end > now_ns() ? end : now_ns());
-	look_for_dead();
+	am_notice();
 }
 
 static void go_home(int app)
 {
-	set_busy(true);
+	am_busy(true);
 	bring_up(home);
 	previous = app;
 	sh->slot[home].last_used = sh->launch;
@@ -280,7 +281,7 @@ static void go_home(int app)
 	wait_ready(home);
 	buffer_free_async(app);
 	wait_idle(app);
-	set_busy(false);
+	am_busy(false);
 	wait_scaled_ms(sh->conf.set.home_ms);
 }
 
@@ -308,7 +309,7 @@ static void one_launch(uint32_t n)
 	rng_seed(&r, sh->conf.seed, ((uint64_t)n << 16) | 0xffff);
 	__atomic_store_n(&sh->launch, n, __ATOMIC_RELEASE);
 	futex_wake(&sh->launch);
-	set_busy(true);
+	am_busy(true);
 	restart_dead(n);
 	launch_app(app, &r);
 	use_app(app, end);
@@ -342,5 +343,6 @@ void am_main(void)
 	records_flush();
 	for (n = 1; n <= sh->conf.launches; n++)
 		one_launch(n);
+	experiment_run();
 	finish();
 }

@@ -6,6 +6,7 @@
  *   write PATH VALUE          a policy's knob, applied before the phone starts
  *   set KEY N                 a setting; every key of the table must appear
  *   minfree ADJ KB            lmkd level, ascending adj
+ *   experiment KIND KEY=N...  after the launches; KIND exit or throughput
  *   proc NAME CLASS ADJ KEY=N...    a process started at boot
  *   app NAME KEY=N...         an application (home=1: the launcher)
  *   launch NAME               the sequence, in order
@@ -46,6 +47,15 @@ static const struct key prof_keys[] = {
 	PROF(warm_file_kb), PROF(buf_min_kb), PROF(buf_max_kb),
 	PROF(piece_min_kb), PROF(piece_max_kb), PROF(piece_align_kb),
 	PROF(gpu_kb), PROF(db_writes), PROF(stream_kb), PROF(threads),
+};
+
+#define EXP(field) { #field, offsetof(struct experiment, field) }
+static const struct key exit_keys[] = {
+	EXP(programs), EXP(pages), EXP(period_us), EXP(cpus), EXP(quiet_ms),
+};
+
+static const struct key throughput_keys[] = {
+	EXP(pages), EXP(rounds), EXP(quiet_ms),
 };
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -135,6 +145,39 @@ static void do_app(struct conf *conf, char **save)
 	profile_words(p, save);
 }
 
+static void experiment_words(struct experiment *exp, const struct key *keys, size_t n,
+			     char **save)
+{
+	uint64_t seen = 0;
+	char *word, *eq;
+
+	while ((word = strtok_r(NULL, " ", save))) {
+		eq = strchr(word, '=');
+		if (!eq)
+			fatal("phone.conf: expected KEY=N: %s", word);
+		*eq = '\0';
+		put(keys, n, exp, word, eq + 1, &seen);
+	}
+	if (seen != (1ULL << n) - 1)
+		fatal("phone.conf: experiment: not every key is there");
+}
+
+static void do_experiment(struct conf *conf, char **save)
+{
+	struct experiment *exp = &conf->exp;
+	const char *kind = strtok_r(NULL, " ", save);
+
+	if (kind && !strcmp(kind, "exit")) {
+		exp->kind = EXPERIMENT_EXIT;
+		experiment_words(exp, exit_keys, ARRAY_SIZE(exit_keys), save);
+	} else if (kind && !strcmp(kind, "throughput")) {
+		exp->kind = EXPERIMENT_THROUGHPUT;
+		experiment_words(exp, throughput_keys, ARRAY_SIZE(throughput_keys), save);
+	} else {
+		fatal("phone.conf: unknown experiment %s", kind ? kind : "");
+	}
+}
+
 static void do_launch(struct conf *conf, const char *name, uint64_t *n)
 {
 	int i;
@@ -189,6 +232,8 @@ static void do_line(struct conf *conf, struct parse *ps, char *line)
 		return do_proc(conf, &save);
 	if (!strcmp(verb, "app"))
 		return do_app(conf, &save);
+	if (!strcmp(verb, "experiment"))
+		return do_experiment(conf, &save);
 	if (!strcmp(verb, "minfree"))
 		return do_minfree(conf, &save, &ps->minfree);
 	a = strtok_r(NULL, " ", &save);

@@ -169,10 +169,26 @@ static void wait_death(int pidfd)
 	poll(&fd, 1, DEATH_TIMEOUT_MS);
 }
 
+/* `m` is the memory when it was decided; the free lists are those of now. */
+static void report(int victim, int pid, int adj, uint64_t t, const struct memory *m)
+{
+	const struct profile *p = &sh->conf.prof[victim];
+	static char zones[2048];
+
+	sampler_buddy(zones, sizeof(zones));
+	record("{\"r\":\"kill\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"pid\":%d,\"adj\":%d,"
+	       "\"class\":\"%s\",\"by\":\"lmkd\",\"free_kb\":%llu,\"file_kb\":%llu,"
+	       "\"parked_kb\":%llu,\"ns\":%llu,\"buddy\":[%s]}", (unsigned long long)t,
+	       sh->launch, p->name, pid, adj, class_name(p, adj),
+	       (unsigned long long)m->free * 4, (unsigned long long)m->file * 4,
+	       (unsigned long long)m->parked * 4, (unsigned long long)(now_ns() - t), zones);
+}
+
 static bool kill_one(int min_adj, const struct memory *m)
 {
-	int victim = pick(min_adj), pid, pidfd;
+	int victim = pick(min_adj), pid, pidfd, adj;
 	struct slot *s;
+	uint64_t t;
 
 	if (victim < 0)
 		return false;
@@ -183,14 +199,10 @@ static bool kill_one(int min_adj, const struct memory *m)
 		return false;
 	s->lmkd_killed = pid;
 	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-	record("{\"r\":\"kill\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"pid\":%d,\"adj\":%d,"
-	       "\"class\":\"%s\",\"by\":\"lmkd\",\"free_kb\":%llu,\"file_kb\":%llu,"
-	       "\"parked_kb\":%llu}", (unsigned long long)now_ns(), sh->launch,
-	       sh->conf.prof[victim].name, pid, s->adj,
-	       class_name(&sh->conf.prof[victim], s->adj),
-	       (unsigned long long)m->free * 4, (unsigned long long)m->file * 4,
-	       (unsigned long long)m->parked * 4);
+	t = now_ns();
+	adj = s->adj;
 	wait_death(pidfd);
+	report(victim, pid, adj, t, m);
 	close(pidfd);
 	return true;
 }

@@ -109,6 +109,19 @@ struct profile {
 	uint64_t threads;
 };
 
+/* What is done after the launches: the workload's experiment. */
+enum experiment_kind { EXPERIMENT_NONE, EXPERIMENT_EXIT, EXPERIMENT_THROUGHPUT };
+
+struct experiment {
+	enum experiment_kind kind;
+	uint64_t programs;		/* started together */
+	uint64_t pages;			/* each touches, or each worker at a time */
+	uint64_t period_us;		/* a program waits so long after each */
+	uint64_t cpus;			/* programs may run on the first so many */
+	uint64_t rounds;		/* a worker touches its pages so often */
+	uint64_t quiet_ms;		/* rest before and after */
+};
+
 struct write_line {
 	char path[160];
 	char value[96];
@@ -120,6 +133,7 @@ struct conf {
 	uint64_t launches;
 	bool real_time;
 	struct settings set;
+	struct experiment exp;
 	struct profile prof[MAX_SLOTS];
 	int nr_prof;
 	struct write_line write[MAX_WRITES];
@@ -262,6 +276,8 @@ void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t de
 void zygote_main(void) __attribute__((noreturn));
 void zygote_fork(int slot);
 void am_main(void) __attribute__((noreturn));
+void am_notice(void);
+void am_busy(bool busy);
 void power_off(void) __attribute__((noreturn));
 void lmkd_main(void) __attribute__((noreturn));
 void lmkd_wake(void);
@@ -270,8 +286,20 @@ void churn_main(void) __attribute__((noreturn));
 /* ---- sampler.c, map.c, bench.c ---- */
 void sampler_hello(void);
 void sampler_sample(uint32_t launch, int alive, int cached);
+void sampler_moment(const char *when);
+size_t sampler_buddy(char *p, size_t size);
 void map_record(uint32_t launch);
 void bench_fault(const char *when);
+
+/* ---- experiment.c, exit.c, throughput.c ---- */
+void experiment_run(void);
+void experiment_quiet(uint64_t ms);
+void experiment_wait(uint32_t *done, uint32_t want, const pid_t *pids, uint64_t nr);
+void *experiment_share(size_t size);
+pid_t experiment_fork(const char *name, uint64_t first_cpu, uint64_t last_cpu);
+char *experiment_map(uint64_t pages);
+void exit_run(void);
+void throughput_run(void);
 
 /* ---- stress.c ---- */
 bool stress_wanted(void);

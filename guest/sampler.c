@@ -38,7 +38,7 @@ static void vm_fields(int want, char *p, size_t size)
 }
 
 /* "Node 0, zone Normal 1 2 ..." becomes ["Normal",1,2,...] */
-static size_t buddy(char *p, size_t size)
+size_t sampler_buddy(char *p, size_t size)
 {
 	char *line, *save, *word, *save2;
 	size_t n = 0;
@@ -92,10 +92,22 @@ void sampler_sample(uint32_t launch, int alive, int cached)
 	static char zones[2048], cpus[256];
 	uint64_t t = now_ns();
 
-	buddy(zones, sizeof(zones));
+	sampler_buddy(zones, sizeof(zones));
 	cpu(cpus, sizeof(cpus));
 	vm_fields(1, out, sizeof(out));
 	record("{\"r\":\"sample\",\"t\":%llu,\"n\":%u,\"buddy\":[%s],\"vm\":[%s],"
 	       "\"alive\":%d,\"cached\":%d,\"cpu\":[%s]}",
 	       (unsigned long long)t, launch, zones, out, alive, cached, cpus);
+}
+
+/* The same for one moment of an experiment. */
+void sampler_moment(const char *when)
+{
+	static char zones[2048];
+	uint64_t t = now_ns();
+
+	sampler_buddy(zones, sizeof(zones));
+	vm_fields(1, out, sizeof(out));
+	record("{\"r\":\"moment\",\"t\":%llu,\"when\":\"%s\",\"buddy\":[%s],\"vm\":[%s]}",
+	       (unsigned long long)t, when, zones, out);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a phone never does to its kernel, all at once and all the time: regions
- * switched off and on, a CPU unplugged, memory compacted, caches dropped,
- * parked pages given back or poisoned, allocations that fail. Only with
- * phone_stress=on on the kernel's command line, which PID 1 finds in its
- * environment; meant for a kernel with every check built in.
+ * What a phone never does to its kernel, all at once and all the time: a scheme
+ * switched off and on, CPUs unplugged, memory compacted, caches dropped, parked
+ * pages given back or poisoned, allocations that fail. Only with phone_stress=
+ * on the kernel's command line, which PID 1 finds in its environment: region
+ * (or on), cpb, or all for one after the other; meant for a kernel with every
+ * check built in.
  *
  * At the end everybody dies, and what is left of memory must be what there was
  * before anybody was born.
@@ -23,9 +24,10 @@
 
 #include "phone.h"
 
-#define REGION "/sys/kernel/mm/cohort/region/"
+#define SCHEMES "/sys/kernel/mm/cohort/"
+#define CPB SCHEMES "cpb/"
 #define RELEASE "/sys/kernel/mm/cohort/release"
-#define CPU1 "/sys/devices/system/cpu/cpu1/online"
+#define CPU "/sys/devices/system/cpu/cpu%llu/online"
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
 #define POISON "/sys/kernel/debug/hwpoison/"
 
@@ -43,14 +45,39 @@ static const char *const action_name[NR_ACTIONS] = {
 	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison",
 };
 
+/* A scheme: its directory, and what the files that count its blocks end in. */
+static const struct scheme {
+	const char *name, *suffix;
+} schemes[] = {
+	{ "region", "_blocks" },
+	{ "cpb", "_sets" },
+};
+
+#define NR_SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
+
 static uint64_t count[NR_ACTIONS];
 static long long baseline_kb;
+static const struct scheme *running;	/* the one that is on, or NULL */
 
-bool stress_wanted(void)
+static bool wanted(const struct scheme *scheme)
 {
 	const char *value = getenv("phone_stress");
 
-	return value && !strcmp(value, "on");
+	if (!value)
+		return false;
+	if (!strcmp(value, "on"))
+		value = "region";
+	return !strcmp(value, scheme->name) || !strcmp(value, "all");
+}
+
+bool stress_wanted(void)
+{
+	size_t i;
+
+	for (i = 0; i < NR_SCHEMES; i++)
+		if (wanted(&schemes[i]))
+			return true;
+	return false;
 }
 
 /* A control file that is there must do as it is told. */
@@ -76,51 +103,116 @@ static void pause_a_little(struct rng *r)
 	sleep_ns(rng_range(r, PAUSE_MIN_MS, PAUSE_MAX_MS) * NSEC_PER_MSEC);
 }
 
-/* ---- regions off: no block may be left, not even for a moment ---- */
-static void expect_no_blocks(void)
+/* ---- everything off: no block may be left, not even for a moment ---- */
+static void expect_none_of(const struct scheme *scheme)
 {
-	static const char suffix[] = "_blocks";
 	struct dirent *entry;
 	char path[320];
 	uint64_t n;
-	DIR *dir = opendir(REGION);
+	DIR *dir;
 
+	snprintf(path, sizeof(path), SCHEMES "%s", scheme->name);
+	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
-		size_t len = strlen(entry->d_name);
+		size_t len = strlen(entry->d_name), end = strlen(scheme->suffix);
 
-		if (len < sizeof(suffix) ||
-		    strcmp(entry->d_name + len - sizeof(suffix) + 1, suffix))
+		if (len <= end || strcmp(entry->d_name + len - end, scheme->suffix))
 			continue;
-		snprintf(path, sizeof(path), REGION "%s", entry->d_name);
+		snprintf(path, sizeof(path), SCHEMES "%s/%s", scheme->name, entry->d_name);
 		n = number_in(path);
 		if (n)
-			fatal("stress: regions are off, and %s is %llu",
+			fatal("stress: all schemes are off, and %s/%s is %llu", scheme->name,
 			      entry->d_name, (unsigned long long)n);
 	}
 	if (dir)
 		closedir(dir);
+}
+
+static void expect_no_blocks(void)
+{
+	uint64_t n;
+	size_t i;
+
+	for (i = 0; i < NR_SCHEMES; i++)
+		expect_none_of(&schemes[i]);
 	/* Each CPU keeps a few counts to itself. */
 	tell("/proc/sys/vm/stat_refresh", "1");
 	n = read_vmstat("nr_cohort_free");
 	if (n)
-		fatal("stress: regions are off, and %llu pages are parked",
+		fatal("stress: all schemes are off, and %llu pages are parked",
 		      (unsigned long long)n);
+}
+
+static void switch_to(const struct scheme *scheme, bool on)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), SCHEMES "%s/enabled", scheme->name);
+	tell(path, on ? "1" : "0");
+	running = on ? scheme : NULL;
+}
+
+/* Other sets than before, as far as they can be chosen. */
+static void vary(const struct scheme *scheme, struct rng *r)
+{
+	static const char *const orders[] = { "1", "2", "3", "4" };
+
+	if (strcmp(scheme->name, "cpb"))
+		return;
+	tell(CPB "order", orders[rng_below(r, 4)]);
+	tell(CPB "refill", rng_below(r, 2) ? "split" : "remnants");
+}
+
+static const struct scheme *pick_scheme(struct rng *r)
+{
+	const struct scheme *scheme;
+
+	do {
+		scheme = &schemes[rng_below(r, NR_SCHEMES)];
+	} while (!wanted(scheme));
+	return scheme;
 }
 
 static void toggle(struct rng *r)
 {
-	tell(REGION "enabled", "0");
+	const struct scheme *next = pick_scheme(r);
+
+	if (running)
+		switch_to(running, false);
 	expect_no_blocks();
 	pause_a_little(r);
 	expect_no_blocks();
-	tell(REGION "enabled", "1");
+	vary(next, r);
+	switch_to(next, true);
+}
+
+/* What the command line switched on. */
+static void find_running(void)
+{
+	char path[96];
+	size_t i;
+
+	for (i = 0; i < NR_SCHEMES; i++) {
+		snprintf(path, sizeof(path), SCHEMES "%s/enabled", schemes[i].name);
+		if (!access(path, R_OK) && number_in(path))
+			running = &schemes[i];
+	}
+}
+
+static uint64_t nr_cpus(void)
+{
+	return sysconf(_SC_NPROCESSORS_CONF);
 }
 
 static void hotplug(struct rng *r)
 {
-	tell(CPU1, "0");
+	char path[64];
+
+	snprintf(path, sizeof(path), CPU,
+		 (unsigned long long)rng_range(r, 1, nr_cpus() - 1));
+	tell(path, "0");
 	pause_a_little(r);
-	tell(CPU1, "1");
+	tell(path, "1");
 }
 
 /* ---- a process whose allocations fail one time in ten ---- */
@@ -312,7 +404,8 @@ static void __attribute__((noreturn)) end(void)
 	note("stress:%s", text);
 	if (!access(FAIL "probability", W_OK))
 		tell(FAIL "probability", "0");
-	tell(REGION "enabled", "0");
+	if (running)
+		switch_to(running, false);
 	expect_no_blocks();
 	expect_nothing_lost();
 	expect_no_blocks();
@@ -326,7 +419,7 @@ void stress_main(void)
 {
 	bool can[NR_ACTIONS] = {
 		[TOGGLE] = true, [GIVE_BACK] = true, [COMPACT] = true, [DROP] = true,
-		[HOTPLUG] = !access(CPU1, W_OK),
+		[HOTPLUG] = nr_cpus() > 1,
 		[FAULTS] = faults_prepare(),
 		[HWPOISON] = !access(POISON "corrupt-pfn", W_OK),
 	};
@@ -335,8 +428,9 @@ void stress_main(void)
 
 	set_name("stress");
 	rng_seed(&r, sh->conf.seed, 0x57e55);
+	find_running();
 	while (!__atomic_load_n(&sh->stress_stop, __ATOMIC_ACQUIRE)) {
-		/* Every second time regions: the rest must meet both states. */
+		/* Every second time a scheme: the rest must meet both states. */
 		i = rng_below(&r, 2) ? TOGGLE : rng_below(&r, NR_ACTIONS);
 		if (can[i])
 			act(i, &r);

@@ -23,6 +23,7 @@ VERBS = {
     "kernel": "Fetch, patch, build and test the kernel.",
     "run": "Run one policy on one workload.",
     "compare": "Run several policies and compare them in a table.",
+    "study": "Make a figure of a paper again and set it beside the paper's.",
     "report": "Write runs as one self-contained HTML page.",
 }
 

@@ -10,6 +10,7 @@ CONFIGS = ROOT / "configs"
 GUEST = ROOT / "guest"
 WORKLOADS = ROOT / "workloads"
 POLICIES = ROOT / "policies"
+STUDIES = ROOT / "studies"
 
 
 def out_dir() -> Path:

@@ -7,14 +7,12 @@ the same directory: boot switches are appended to its own, knobs of the same nam
 import hashlib
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from cohort import named, paths, switches
-from cohort.errors import UsageError
+from cohort import named, paths, switches, tomlfile
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _SYSCTL = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
@@ -110,38 +108,13 @@ def load_policy(name_or_path: str | Path) -> Policy:
     Raises UsageError for an unknown name and for a bad file (file, key and line in the message).
     """
     path = named.find("policy", str(name_or_path), paths.POLICIES, policy_names())
-    return _validate(path, _read(path, ()))
-
-
-def _read(path: Path, children: tuple[Path, ...]) -> dict[str, Any]:
-    """The file's tables on top of those it extends; `children` are the files that led here."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such policy file") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 text: {error}") from error
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not TOML: {error}") from error
-    data.setdefault("name", path.stem)
-    parent = data.pop("extends", None)
-    if parent is None:
-        return data
-    where = f"{path}:{_line_of(text, ('extends',))}: extends"
-    base = path.parent / f"{parent}.toml"
-    if not isinstance(parent, str) or not base.is_file():
-        raise UsageError(f"{where}: no policy {parent!r} beside this file")
-    if base in (path, *children):
-        raise UsageError(f"{where}: goes round in a circle")
-    _validate(path, {"title": "-", **data})
-    _validate(base, inherited := _read(base, (path, *children)))
-    return _merge(inherited, data)
+    return _validate(path, tomlfile.read_extending(path, "policy", _merge, _validate))
 
 
 def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
     merged = {**base, **child}
+    if "name" not in child:
+        merged.pop("name", None)  # a child is called as its file
     merged["cmdline"] = [*base.get("cmdline", []), *child.get("cmdline", [])]
     for table in ("sysctl", "sysfs"):
         merged[table] = {**base.get(table, {}), **child.get(table, {})}
@@ -151,23 +124,6 @@ def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
 def _validate(path: Path, data: dict[str, Any]) -> Policy:
     """The policy in `data`, or a UsageError about the first thing wrong in file `path`."""
     try:
-        return Policy.model_validate(data)
+        return Policy.model_validate({"name": path.stem, **data})
     except ValidationError as error:
-        problem = error.errors()[0]
-        loc = tuple(x for x in problem["loc"] if x != "[key]")
-        key = ".".join(f'"{x}"' if "." in str(x) else str(x) for x in loc)
-        what = problem["msg"].removeprefix("Value error, ")
-        line = _line_of(path.read_text(encoding="utf-8"), loc)
-        raise UsageError(f"{path}:{line}: {key}: {what}") from error
-
-
-def _line_of(text: str, loc: tuple[int | str, ...]) -> int:
-    """The line where the innermost key of `loc` stands; of its parent, else 1, if it is missing."""
-    lines = text.splitlines()
-    keys = [str(x) for x in loc if isinstance(x, str)]
-    for key in reversed(keys):
-        pattern = re.compile(rf"""\s*\[?\s*(?:\w+\.)?["']?{re.escape(key)}["']?\s*[=\]]""")
-        for number, line in enumerate(lines, start=1):
-            if pattern.match(line):
-                return number
-    return 1
+        raise tomlfile.explain(path, error, "policy") from error

@@ -43,25 +43,27 @@ LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
 class RunSpec:
     """What to run. Memory in MiB and the limit in seconds; None for what fits the workload.
 
-    `cmdline` is added to the guest kernel's command line after the policy's. `kernel` is None
-    for the build the policy names. `fresh` runs again even if the result is there.
+    `change` replaces numbers of the workload by their dotted keys. `cmdline` is added to the guest
+    kernel's command line after the policy's. `kernel` is None for the build the policy names.
+    `fresh` runs again even if the result is there.
     """
 
     policy: Policy
     workload: str
-    launches: int
+    launches: int | None = None
     seed: int = 1
     accel: accelerators.Wish = "deterministic"
     memory_mb: int | None = None
     timeout_s: float | None = None
     kernel: KernelSpec | None = None
     cmdline: tuple[str, ...] = ()
+    change: tuple[tuple[str, int], ...] = ()
     fresh: bool = False
 
     def __post_init__(self) -> None:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
         switches.check(self.cmdline, "kernel command line")
-        if self.launches < 1:
+        if self.launches is not None and self.launches < 1:
             raise UsageError(f"launches must be at least 1, not {self.launches}")
 
     @property
@@ -108,6 +110,11 @@ class Plan:
     guest: Path
     storage: Path
     conf: str
+
+    @property
+    def launches(self) -> int:
+        """How many apps are launched."""
+        return self.spec.launches or self.workload.launches.value
 
     @property
     def memory_mb(self) -> int:
@@ -158,7 +165,7 @@ def execute(
     Builds kernel, guest and storage first if need be. Raises GuestError if the guest fails; what
     it left behind stays in a directory ending in `.failed`.
     """
-    workload = load_workload(spec.workload)
+    workload = _load(spec)
     plan = _plan(spec, workload, prepare([spec]))
     return _execute(plan, progress or _ignore, stop or threading.Event())
 
@@ -171,11 +178,11 @@ def execute_matrix(
     `progress` counts launches over all runs. The first failure stops the others.
     """
     # Before the kernels: a mistyped name should not be found after a build.
-    workloads = [load_workload(spec.workload) for spec in specs]
+    workloads = [_load(spec) for spec in specs]
     kernels = prepare(specs)
     plans = [_plan(spec, load, kernels) for spec, load in zip(specs, workloads, strict=True)]
     stop = threading.Event()
-    report = _sum_progress([spec.launches for spec in specs], progress or _ignore)
+    report = _sum_progress([plan.launches for plan in plans], progress or _ignore)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         futures = [pool.submit(_execute, p, report(i), stop) for i, p in enumerate(plans)]
         try:
@@ -196,13 +203,17 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
         return {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
 
 
+def _load(spec: RunSpec) -> Workload:
+    return load_workload(spec.workload, dict(spec.change))
+
+
 def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) -> Plan:
     kernel = kernels[spec.kernel_spec]
     accel = accelerators.choose(spec.accel, kernel)
     conf = render_conf(
         workload,
         seed=spec.seed,
-        launches=spec.launches,
+        launches=spec.launches or workload.launches.value,
         writes=spec.policy.writes(),
         time="virtual" if accel == "deterministic" else "real",
     )
@@ -212,7 +223,7 @@ def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) 
 
 
 def _execute(plan: Plan, progress: Progress, stop: threading.Event) -> RunDir:
-    path, launches = plan.path, plan.spec.launches
+    path, launches = plan.path, plan.launches
     with host.lock(paths.made("runs", ".locks") / path.name):
         if plan.spec.fresh or not (path / "meta.json").is_file():
             part = path.with_name(path.name + ".part")
@@ -245,7 +256,7 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
         cmdline=(*plan.spec.policy.cmdline, *plan.spec.cmdline),
         arch=plan.kernel.arch,
     )
-    total = plan.spec.launches
+    total = plan.launches
     limits = guest.Limits(plan.spec.timeout_s or BOOT_LIMIT_S + total * LAUNCH_LIMIT_S, SILENT_S)
     try:
         wall = guest.run(vm, limits, _launch_counter(progress, total), stop)
@@ -291,7 +302,7 @@ def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
         "workload": plan.workload.name,
         "workload_digest": plan.workload_digest,
         "seed": spec.seed,
-        "launches": spec.launches,
+        "launches": plan.launches,
         "deterministic": plan.accel == "deterministic",
         "kernel_configs": list(spec.kernel_spec.configs),
         "versions": {

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 
 LAUNCHES = 8
 # guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
-CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "phone_stress=on")
+CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0")
 # At least so often in a run of LAUNCHES.
 ACTIONS = {"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "release": 1, "faults": 1}
 
@@ -26,19 +26,23 @@ def done(run: RunDir) -> dict[str, int]:
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
 
+@pytest.mark.parametrize(
+    ("policy", "toggled", "cpus"), [("region", "region", 2), ("cpb", "all", 4)]
+)
 def test_nothing_breaks_and_no_memory_is_lost_under_stress(
-    kernel: Callable[[str], Kernel],
+    policy: str, toggled: str, cpus: int, kernel: Callable[[str], Kernel]
 ) -> None:
     """The guest fails the run itself if a block or less memory is left after switching off."""
     kernel("debug")
     spec = RunSpec(
-        load_policy("region"),
+        load_policy(policy),
         "phone-2g",
         LAUNCHES,
         accel="tcg",
         timeout_s=1200,
         kernel=KernelSpec.variant("debug"),
-        cmdline=CMDLINE,
+        cmdline=(*CMDLINE, f"phone_stress={toggled}"),
+        change=(("machine.cpus", cpus),),
     )
     run = runs.execute(spec)
     assert kunit.splats((run.path / "console.log").read_text(errors="replace")) == []

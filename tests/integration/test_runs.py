@@ -71,6 +71,27 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     assert runs.execute(wanted).meta == busy.meta, "a run that is there is not made again"
 
 
+@pytest.mark.parametrize(
+    ("workload", "change", "metrics"),
+    [
+        ("cpb-fig3a", {"exit.mb": 4, "exit.quiet_ms": 100}, ("freed_ui_order4", "own_ui_order4")),
+        ("cpb-throughput", {"throughput.mb": 1}, ("fault_per_s_4", "thread_fault_per_s_2")),
+    ],
+)
+def test_experiments_follow_the_launches(
+    workload: str, change: dict[str, int], metrics: tuple[str, ...], kernel: MakeKernel
+) -> None:
+    """On a phone that has just booted, so that nothing but the experiment uses memory."""
+    wanted = RunSpec(load_policy("none"), workload, 1, change=tuple(change.items()))
+    kernel(wanted.policy.kernel)
+    found = runs.execute(wanted).metrics
+    assert [name for name in metrics if found[name] is None] == []
+    if workload == "cpb-fig3a":
+        pages = sum(found[f"freed_pages_order{order}"] for order in range(11))
+        assert 4 * 256 <= pages < 5 * 256, "its memory, page tables and what the CPU's list held"
+        assert found["own_ui_order4"] > 0.9, "two programs on one CPU share every block"
+
+
 def test_a_panic_is_an_error_with_the_console(kernel: MakeKernel) -> None:
     kernel("cohort")
     # A root file system the kernel cannot find, and no init of ours: the shortest way to a panic.

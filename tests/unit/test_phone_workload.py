@@ -159,6 +159,74 @@ def test_conf_has_all_the_guest_wants() -> None:
     assert conf.count("\nlaunch ") == 5
 
 
+def _child(tmp_path: Path, text: str, name: str = "child") -> Path:
+    (tmp_path / "base.toml").write_text(TEXT)
+    path = tmp_path / f"{name}.toml"
+    path.write_text(f'name = "{name}"\n{text}')
+    return path
+
+
+def test_extends_merges_tables_key_by_key(tmp_path: Path) -> None:
+    text = 'extends = "base"\n[time]\nhome_ms = { value = 7, source = "assumed" }\n'
+    base, child = load_workload("phone-2g"), load_workload(_child(tmp_path, text))
+    assert (child.name, child.title) == ("child", base.title)
+    assert (child.time.home_ms.value, child.time.home_ms.note) == (7, "")
+    assert child.time.foreground_ms == base.time.foreground_ms
+    assert child.app == base.app
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('extends = "nobody"', ":2: extends: no workload 'nobody'"),
+        ('extends = "child"', ":2: extends: goes round in a circle"),
+        ('extends = "base"\n[exit]\nprograms = 2', ":4: exit.programs"),
+        ('extends = "base"\n[zygote]\ncow_kb = 2', ":4: zygote.cow_kb"),
+    ],
+)
+def test_mistakes_of_a_child_have_its_lines(tmp_path: Path, text: str, where: str) -> None:
+    path = _child(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        load_workload(path)
+    assert f"{path}{where}" in caught.value.message
+
+
+def test_numbers_can_be_changed_for_a_run() -> None:
+    phone = load_workload("cpb-fig3a", {"exit.programs": 8, "machine.cpus": 4})
+    assert phone.exit is not None
+    assert (phone.exit.programs.value, phone.cpus) == (8, 4)
+    for key in ("exit.program", "exits.programs", "title", "app.cnn"):
+        with pytest.raises(UsageError, match=f"{key}: there is no such number"):
+            load_workload("cpb-fig3a", {key: 1})
+    with pytest.raises(UsageError, match=r"exit\.cpus: the machine has 2"):
+        load_workload("cpb-fig3a", {"exit.cpus": 3})
+
+
+@pytest.mark.parametrize("kind", ["exit", "throughput"])
+def test_the_experiment_has_the_keys_the_guest_wants(kind: str) -> None:
+    workload = load_workload({"exit": "cpb-fig3a", "throughput": "cpb-throughput"}[kind])
+    conf = render_conf(workload, seed=1, launches=1, writes=[], time="virtual")
+    line = next(x for x in conf.splitlines() if x.startswith("experiment "))
+    source = (paths.GUEST / "conf.c").read_text()
+    table = source[source.index(f"{kind}_keys[]") :].split("};")[0]
+    assert line.split()[1] == kind
+    assert [x.split("=")[0] for x in line.split()[2:]] == re.findall(r"EXP\((\w+)\)", table)
+    assert "experiment" not in _conf()
+
+
+def test_two_experiments_are_one_too_many(tmp_path: Path) -> None:
+    (tmp_path / "cpb-fig3a.toml").write_text((paths.WORKLOADS / "cpb-fig3a.toml").read_text())
+    (tmp_path / "phone-2g.toml").write_text(TEXT)
+    number = '{ value = 1, source = "assumed" }'
+    path = tmp_path / "both.toml"
+    path.write_text(
+        'name = "both"\nextends = "cpb-fig3a"\n[throughput]\n'
+        f"mb = {number}\nrounds = {number}\nquiet_ms = {number}\n"
+    )
+    with pytest.raises(UsageError, match="both.toml:3: throughput: there is an exit"):
+        load_workload(path)
+
+
 def test_conf_fits_the_guests_buffers() -> None:
     assert max(len(line) for line in _conf().splitlines()) < 1000
 

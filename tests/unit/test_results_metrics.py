@@ -70,7 +70,7 @@ def buffer(n: int, pages: int, find_us: float, **more: Any) -> Record:
 
 
 def kill(n: int, by: str = "lmkd") -> Record:
-    return {"r": "kill", "t": n, "n": n, "app": "a", "pid": 9, "class": "cached", "by": by}
+    return {"r": "kill", "t": n * 10**9, "n": n, "app": "a", "pid": 9, "class": "cached", "by": by}
 
 
 def phone_run() -> list[Record]:
@@ -128,6 +128,9 @@ def test_every_metric_of_a_small_run() -> None:
         "parked_mb_mean": 1.0,
         "parked_mb_max": 2.0,
         "page_fault_us": 1.5,
+        "ui_order4_slope_per_kill": None,
+        "ui_order4_after_kill": None,
+        **{metric.name: None for metric in METRICS if metric.special},
     }
     assert metrics == pytest.approx(expected)
     assert list(metrics) == [metric.name for metric in METRICS]
@@ -160,6 +163,72 @@ def test_a_kernel_without_cohort_parks_nothing() -> None:
     old = sample(1, {0: 1}) | {"vm": [5]}
     metrics = compute_metrics([hello(["nr_free_pages"]), launch(1, "cold", 1), old, old])
     assert (metrics["parked_mb_mean"], metrics["evicted"], metrics["refault_ratio"]) == (0, 0, None)
+
+
+def moment(when: str, blocks: dict[int, int]) -> Record:
+    return sample(1, blocks) | {"r": "moment", "when": when}
+
+
+def exit_run() -> list[Record]:
+    """Two programs; when the first exits, 16 single pages, 8 pairs and an order-4 block appear,
+    and four pairs that were free before have become part of it."""
+    touches = {"r": "program", "pages": 100, "p50_ns": 1500, "p99_ns": 2500, "clock_ns": 500}
+    return [
+        hello(),
+        launch(1, "cold", 1),
+        sample(1, {0: 4}),
+        moment("before", {0: 2, 1: 4}),
+        touches | {"i": 0, "ns": 200_000},
+        touches | {"i": 1, "ns": 400_000},
+        {"r": "own", "i": 0, "blocks": [16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]},
+        {"r": "own", "i": 1, "blocks": [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]},
+        moment("after", {0: 10, 1: 4, 4: 1}),
+    ]
+
+
+def test_what_an_exit_leaves() -> None:
+    metrics = compute_metrics(exit_run())
+    # Each block stands in two zones: 2 * (10 - 2) single pages and 2 * 16 in order 4.
+    assert [metrics[f"freed_pages_order{x}"] for x in (0, 1, 4, 10)] == [16, 0, 32, 0]
+    assert metrics["freed_ui_order1"] == metrics["freed_ui_order4"] == pytest.approx(16 / 48)
+    assert metrics["freed_ui_order5"] == 1
+    assert metrics["own_ui_order4"] == 0.5
+    assert metrics["ui_order4"] == pytest.approx(18 / 34), "the state after the exit"
+    assert metrics["page_fault_us"] == pytest.approx((600_000 - 200 * 500) / 200 / 1000)
+    assert (metrics["touch_us_p50"], metrics["touch_us_p99"]) == (1, 2)
+
+
+def test_freed_pages_may_use_up_small_blocks() -> None:
+    records = [hello(), moment("before", {0: 8}), moment("after", {4: 1})]
+    metrics = compute_metrics(records)
+    assert metrics["freed_pages_order0"] == -16
+    assert metrics["freed_ui_order4"] == pytest.approx(1 - 32 / 16)
+
+
+def test_a_chain_of_kills() -> None:
+    def killed(n: int, free: dict[int, int]) -> Record:
+        return kill(n) | {"t": n * 10**9 + 1, "buddy": sample(1, free)["buddy"]}
+
+    chain = [{0: 16, 4: 3}, {0: 16, 4: 1}, {0: 16, 4: 0}]
+    records = [hello(), sample(1, {4: 1})]
+    records += [killed(n, free) for n, free in enumerate(chain, start=1)]
+    metrics = compute_metrics([*records, kill(4, "oom") | {"t": 9 * 10**9}])
+    assert metrics["ui_order4_after_kill"] == pytest.approx((0.25 + 0.5 + 1) / 3)
+    assert metrics["ui_order4_slope_per_kill"] == pytest.approx(0.325)
+    assert compute_metrics(records[:-1])["ui_order4_slope_per_kill"] is None, "too short"
+    series = compute_series([*records, kill(4, "oom") | {"t": 9 * 10**9}])
+    assert series["kill_ui_order4"] == [0.25, 0.5, 1, None]
+
+
+def test_faults_on_several_cpus() -> None:
+    def rate(kind: str, cpus: int, ns: int) -> Record:
+        more = {"pages": 1000 * cpus, "ns": ns, "free_ns": 100_000 * cpus}
+        return {"r": "throughput", "kind": kind, "cpus": cpus} | more
+
+    metrics = compute_metrics([rate("process", 1, 10**9), rate("process", 4, 10**9)])
+    assert [metrics[f"fault_per_s_{x}"] for x in (1, 2, 4)] == [1000, None, 4000]
+    assert metrics["thread_fault_per_s_1"] is None
+    assert metrics["page_free_us"] == pytest.approx(0.1)
 
 
 def test_nothing_free_is_wholly_unusable() -> None:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ META = {"accel": "deterministic", "launches": 400, "memory_mb": 2048, "cpus": 2}
 def result(policy: str, seed: int = 1, factor: float = 1.0, **meta: object) -> Result:
     """A run whose metrics are their place in the catalogue, a little up with the seed."""
     metrics = {
-        metric.name: factor * (index + seed / 8) for index, metric in enumerate(METRICS, start=1)
+        metric.name: None if metric.special else factor * (index + seed / 8)
+        for index, metric in enumerate(METRICS, start=1)
     }
     return Result(policy, seed, "phone-2g", metrics, {}, META | meta)
 
@@ -98,6 +100,15 @@ def test_missing_and_zero_values_have_words() -> None:
     assert Cell(metric, two, None).delta == ""
     assert Cell(metric, two, zero).delta == "(from 0)"
     assert Cell(metric, zero, zero).delta == "(±0 %)"
+
+
+def test_metrics_of_few_workloads_are_shown_where_they_are_measured() -> None:
+    plain, exits = result("none"), result("none")
+    exits = replace(exits, metrics={**exits.metrics, "freed_ui_order4": 0.5})
+    assert "freed_ui_order4" not in render([plain], full=True)
+    text = render([exits, plain])
+    assert "freed_ui_order4" in text
+    assert "freed_ui_order5" not in text
 
 
 def test_no_table_says_nan() -> None:

@@ -11,6 +11,7 @@ from cohort.phone.schema import App, Category, Workload
 
 _MASK = (1 << 64) - 1
 MAX_LAUNCHES = 20000
+PAGES_PER_MB = 256
 
 
 def _splitmix(state: int) -> Iterator[int]:
@@ -82,7 +83,7 @@ def render_conf(
     lines += [_write_line(path, value) for path, value in writes]
     lines += [f"set {key} {value}" for key, value in _settings(workload, time).items()]
     lines += [f"minfree {x.adj.value} {x.kb.value}" for x in workload.lmkd.level]
-    lines += [*_process_lines(workload), *_app_lines(workload)]
+    lines += [*_experiment_lines(workload), *_process_lines(workload), *_app_lines(workload)]
     lines += [f"launch {x}" for x in launch_sequence(workload, seed=seed, launches=launches)]
     return "\n".join(lines) + "\n"
 
@@ -133,6 +134,28 @@ def _settings(w: Workload, time: str) -> dict[str, int]:
         "map_cell_pages": w.maps.cell_pages.value,
         "maps": w.maps.count.value,
     }
+
+
+def _experiment_lines(w: Workload) -> Iterator[str]:
+    """Keys as in guest/conf.c."""
+    keys: dict[str, int] = {}
+    if w.exit is not None:
+        keys = {
+            "programs": w.exit.programs.value,
+            "pages": w.exit.mb.value * PAGES_PER_MB,
+            "period_us": w.exit.period_us.value,
+            "cpus": w.exit.cpus.value,
+            "quiet_ms": w.exit.quiet_ms.value,
+        }
+    elif w.throughput is not None:
+        keys = {
+            "pages": w.throughput.mb.value * PAGES_PER_MB,
+            "rounds": w.throughput.rounds.value,
+            "quiet_ms": w.throughput.quiet_ms.value,
+        }
+    if keys:
+        kind = "exit" if w.exit is not None else "throughput"
+        yield " ".join(["experiment", kind, *(f"{key}={value}" for key, value in keys.items())])
 
 
 def _process_lines(workload: Workload) -> Iterator[str]:

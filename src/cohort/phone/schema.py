@@ -205,12 +205,35 @@ class App(Strict):
     piece_max_mb: Positive | None = None
 
 
+class ExitExperiment(Strict):
+    """Programs that touch memory side by side, then one exits. `mb` is each one's."""
+
+    programs: Positive
+    mb: Positive
+    period_us: Positive
+    cpus: Positive
+    quiet_ms: Count
+
+
+class ThroughputExperiment(Strict):
+    """A worker a CPU touches `mb` and gives it back, `rounds` times."""
+
+    mb: Positive
+    rounds: Positive
+    quiet_ms: Count
+
+
 class Workload(Strict):
-    """A phone and how it is used. One file in `workloads/`."""
+    """A phone and how it is used. One file in `workloads/`.
+
+    `launches` is how many a run has if nobody says. Of the experiments, which follow the launches,
+    there is one at most.
+    """
 
     name: Name
     title: str
     kind: Literal["phone"]
+    launches: Positive
     machine: Machine
     storage: Storage
     time: Time
@@ -224,6 +247,8 @@ class Workload(Strict):
     group: dict[Name, Group]
     category: dict[Name, Category]
     app: dict[Name, App]
+    exit: ExitExperiment | None = None
+    throughput: ThroughputExperiment | None = None
 
     @property
     def memory_mb(self) -> int:
@@ -244,4 +269,8 @@ class Workload(Strict):
             raise ValueError("app: exactly one app must have home = true")
         if not any(app.weight.value for app in self.app.values()):
             raise ValueError("app: no app is ever launched")
+        if self.exit is not None and self.throughput is not None:
+            raise ValueError("throughput: there is an exit experiment already")
+        if self.exit is not None and self.exit.cpus.value > self.cpus:
+            raise ValueError(f"exit.cpus: the machine has {self.cpus}")
         return self

@@ -38,7 +38,7 @@ def build_storage(workload: Workload, out_dir: Path) -> Path:
     files = list(image_files(workload))
     size_mb = workload.machine.image_mb.value
     identity = host.digest(_VERSION, repr(files), str(size_mb))
-    image = out_dir / f"{workload.name}-{identity[:16]}.img"
+    image = out_dir / f"{identity[:16]}.img"  # workloads with the same files share it
     if image.is_file():
         return image
     out_dir.mkdir(parents=True, exist_ok=True)

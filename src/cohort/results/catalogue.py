@@ -9,7 +9,13 @@ from typing import Literal
 ORDERS = tuple(range(1, 11))
 """The orders the unusable free space index is reported for."""
 
-GROUPS = ("Fragmentation", "I/O buffers", "Apps", "Reclaim and compaction", "Cost")
+GROUPS = (
+    *("Fragmentation", "I/O buffers", "Apps", "Reclaim and compaction", "Cost"),
+    *("Exit of a program", "Faults on several CPUs"),
+)
+
+WORKERS = (1, 2, 4)
+"""The numbers of CPUs that fault at once in a throughput experiment."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +23,7 @@ class Metric:
     """A metric's name, and how it is shown.
 
     `digits` are those after the point. `shown` metrics are in every table, the others only in full
-    ones.
+    ones. `special` ones are measured by few workloads: where no run has one, no table does.
     """
 
     name: str
@@ -27,6 +33,7 @@ class Metric:
     group: str
     digits: int = 0
     shown: bool = True
+    special: bool = False
 
 
 def _ui(order: int) -> Metric:
@@ -35,8 +42,31 @@ def _ui(order: int) -> Metric:
     return Metric(f"ui_order{order}", title, "", "lower", GROUPS[0], 3, shown)
 
 
+def _freed_ui(order: int) -> Metric:
+    title = f"unusable freed memory, order {order}"
+    return Metric(f"freed_ui_order{order}", title, "", "lower", GROUPS[5], 3, order == 4, True)
+
+
+def _freed_pages(order: int) -> Metric:
+    better: Literal["lower", "higher"] = "lower" if order < 4 else "higher"
+    title = f"freed into blocks of order {order}"
+    return Metric(f"freed_pages_order{order}", title, "pages", better, GROUPS[5], special=True)
+
+
+def _rate(name: str, what: str, cpus: int) -> Metric:
+    title = f"{what} on {cpus} CPU{'s' if cpus > 1 else ''}"
+    return Metric(f"{name}_{cpus}", title, "pages/s", "higher", GROUPS[6], special=True)
+
+
 METRICS: tuple[Metric, ...] = (
     *(_ui(order) for order in ORDERS),
+    Metric(
+        *("ui_order4_slope_per_kill", "rise of order 4 a kill", "", "lower", GROUPS[0], 4),
+        shown=False,
+    ),
+    Metric(
+        *("ui_order4_after_kill", "order 4 after a kill", "", "lower", GROUPS[0], 3), shown=False
+    ),
     Metric("buffer_order8_share", "bytes in 1 MiB pieces", "", "higher", GROUPS[1], 3),
     Metric("buffer_order4_share", "bytes in 64 KiB pieces", "", "lower", GROUPS[1], 3),
     Metric("buffer_order0_share", "bytes in single pages", "", "lower", GROUPS[1], 3),
@@ -61,6 +91,14 @@ METRICS: tuple[Metric, ...] = (
     Metric("parked_mb_mean", "parked memory, mean", "MiB", "lower", GROUPS[4], 1),
     Metric("parked_mb_max", "parked memory, most", "MiB", "lower", GROUPS[4], 1),
     Metric("page_fault_us", "anonymous page fault", "µs", "lower", GROUPS[4], 3),
+    *(_freed_ui(order) for order in ORDERS),
+    *(_freed_pages(order) for order in (0, *ORDERS)),
+    Metric("own_ui_order4", "own blocks below order 4", "", "lower", GROUPS[5], 3, special=True),
+    Metric("touch_us_p50", "touch of a page, median", "µs", "lower", GROUPS[5], 3, special=True),
+    Metric("touch_us_p99", "touch of a page, 99 %", "µs", "lower", GROUPS[5], 3, special=True),
+    *(_rate("fault_per_s", "processes fault", cpus) for cpus in WORKERS),
+    *(_rate("thread_fault_per_s", "threads fault", cpus) for cpus in WORKERS),
+    Metric("page_free_us", "giving a page back", "µs", "lower", GROUPS[6], 3, special=True),
 )
 
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -20,12 +20,18 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "fault": ("when", "pages", "ns"),
     "launch": ("n", "app", "kind", "ns"),
     "buffer": ("n", "bytes", "ok", "ns", "zero_ns", "o8", "o4", "o0", "other"),
-    "kill": ("n", "app", "class", "by"),
+    "kill": ("t", "n", "app", "class", "by"),
     "sample": ("t", "n", "buddy", "vm", "alive", "cached"),
     "map": ("n", "cell_pages", "cells"),
+    "moment": ("when",),
+    "program": ("i", "pages", "ns", "p50_ns", "p99_ns", "clock_ns"),
+    "own": ("i", "blocks"),
+    "throughput": ("kind", "cpus", "pages", "ns", "free_ns"),
 }
 
 Floats = npt.NDArray[np.float64]
+
+NO_BLOCKS: Floats = np.full(len(ORDERS) + 1, np.nan)
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,9 @@ class Frames:
     """The records of one run.
 
     `vm` has one row per sample and one column per name of /proc/vmstat, as the kernel spells them.
-    `free_blocks` has one row per sample and one column per order 0..10: free blocks of all zones.
+    `free_blocks` has one row per sample and one column per order 0..10: free blocks of all zones;
+    `kill_blocks` the same after each kill (not a number where it is not known), `moment_blocks` at
+    each moment of an experiment.
     """
 
     launches: pd.DataFrame
@@ -42,8 +50,14 @@ class Frames:
     samples: pd.DataFrame
     maps: pd.DataFrame
     faults: pd.DataFrame
+    moments: pd.DataFrame
+    programs: pd.DataFrame
+    own: pd.DataFrame
+    throughput: pd.DataFrame
     vm: pd.DataFrame
     free_blocks: Floats
+    kill_blocks: Floats
+    moment_blocks: Floats
 
     @property
     def last_launch(self) -> int:
@@ -81,7 +95,7 @@ class _Reader:
     def __init__(self) -> None:
         self.rows: dict[str, list[list[Any]]] = {kind: [] for kind in _COLUMNS}
         self.vm_names: list[str] = []
-        self.free: list[Floats] = []
+        self.blocks: dict[str, list[Floats]] = {"sample": [], "kill": [], "moment": []}
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Take one record; raises as Python does when it is not as it should be."""
@@ -90,12 +104,11 @@ class _Reader:
             self.vm_names = list(record["vm_names"])
         elif kind in _COLUMNS:
             self.rows[kind].append([record[column] for column in _COLUMNS[kind]])
-        if kind == "sample":
-            self.free.append(_free_blocks(record))
-            if len(record["vm"]) != len(self.vm_names):
-                raise ValueError(
-                    f"{len(record['vm'])} vmstat values for {len(self.vm_names)} names"
-                )
+        if kind in self.blocks:
+            unknown = kind == "kill" and "buddy" not in record
+            self.blocks[kind].append(NO_BLOCKS if unknown else _free_blocks(record))
+        if kind == "sample" and len(record["vm"]) != len(self.vm_names):
+            raise ValueError(f"{len(record['vm'])} vmstat values for {len(self.vm_names)} names")
 
     def frames(self) -> Frames:
         """What was taken so far."""
@@ -110,9 +123,20 @@ class _Reader:
             samples=frames["sample"],
             maps=frames["map"],
             faults=frames["fault"],
+            moments=frames["moment"],
+            programs=frames["program"],
+            own=frames["own"],
+            throughput=frames["throughput"],
             vm=pd.DataFrame(frames["sample"]["vm"].tolist(), columns=self.vm_names),
-            free_blocks=np.array(self.free, dtype=float).reshape(-1, len(ORDERS) + 1),
+            free_blocks=_stacked(self.blocks["sample"]),
+            kill_blocks=_stacked(self.blocks["kill"]),
+            moment_blocks=_stacked(self.blocks["moment"]),
         )
+
+
+def pages_by_order(free_blocks: Floats) -> Floats:
+    """Pages in blocks of each order, from the number of blocks."""
+    return np.asarray(free_blocks * np.exp2(np.arange(free_blocks.shape[-1])))
 
 
 def unusable_index(free_blocks: Floats, order: int) -> Floats:
@@ -120,17 +144,37 @@ def unusable_index(free_blocks: Floats, order: int) -> Floats:
 
     A row without any free page counts as 1, as in the kernel's extfrag/unusable_index.
     """
-    pages = free_blocks * np.exp2(np.arange(free_blocks.shape[1]))
+    pages = pages_by_order(free_blocks)
     total = pages.sum(axis=1)
     usable = pages[:, order:].sum(axis=1)
     share = np.divide(usable, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(1.0 - share)
 
 
+def kill_chain(frames: Frames, order: int) -> Floats:
+    """UI(order) of free memory along the kills: before the first one, then right after each.
+
+    Not a number where it is not known. Empty without a kill.
+    """
+    if not len(frames.kills):
+        return np.empty(0)
+    earlier = (frames.samples["t"] < frames.kills["t"].min()).to_numpy(dtype=bool)
+    before = frames.free_blocks[earlier][-1:] if earlier.any() else NO_BLOCKS[None]
+    blocks = np.concatenate([before, frames.kill_blocks])
+    known = ~np.isnan(blocks).any(axis=1)
+    chain = np.full(len(blocks), np.nan)
+    chain[known] = unusable_index(blocks[known], order)
+    return chain
+
+
 def find_us(buffers: pd.DataFrame) -> pd.Series:
     """Per buffer, the time of its allocation less the zeroing, in µs; empty where not known."""
     zero = pd.to_numeric(buffers["zero_ns"])
     return (pd.to_numeric(buffers["ns"]) - zero) / 1000
+
+
+def _stacked(rows: list[Floats]) -> Floats:
+    return np.array(rows, dtype=float).reshape(-1, len(ORDERS) + 1)
 
 
 def _free_blocks(record: Mapping[str, Any]) -> Floats:

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from cohort import __version__
-from cohort.results.catalogue import METRICS
+from cohort.results.catalogue import Metric
 from cohort.results.plots import draw_all, policy_colours
 from cohort.results.runs import Result, policies_of
 from cohort.results.spread import spread
@@ -71,7 +71,7 @@ def render_report(results: Sequence[Result], command: str) -> str:
         colours=policy_colours(results),
         titles={r.policy: r.meta.get("policy_title", "") for r in results},
         runs=[_origin(result) for result in results],
-        every_run=_every_run(results),
+        every_run=_every_run(results, [row.metric for row in comparison.rows]),
         versions=_versions(results),
         workload=results[0].workload,
         policies=policies_of(results),
@@ -92,10 +92,10 @@ def _origin(result: Result) -> dict[str, Any]:
     }
 
 
-def _every_run(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+def _every_run(results: Sequence[Result], metrics: Sequence[Metric]) -> list[tuple[str, list[str]]]:
     """One row a metric, one value a run, in the order of `_origin`."""
     return [
-        (m.name, [Cell(m, spread([r.metrics.get(m.name)])).value for r in results]) for m in METRICS
+        (m.name, [Cell(m, spread([r.metrics.get(m.name)])).value for r in results]) for m in metrics
     ]
 
 

@@ -7,17 +7,26 @@ import numpy as np
 import pandas as pd
 
 from cohort.results.catalogue import METRICS, ORDERS
+from cohort.results.experiments import (
+    Number,
+    exit_metrics,
+    moment,
+    throughput_metrics,
+    without_clock,
+)
 from cohort.results.frames import (
     MIB,
     PAGE,
     PIECE_PAGES,
     Frames,
     find_us,
+    kill_chain,
     read_frames,
     unusable_index,
 )
 
-Number = float | int | None
+SHORTEST_CHAIN = 4
+"""Points without which a slope means nothing."""
 
 
 def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
@@ -33,12 +42,17 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **_apps(frames),
         **_reclaim(frames.vm),
         **_cost(frames),
+        **_kill_chain(frames),
+        **exit_metrics(frames),
+        **throughput_metrics(frames.throughput),
     }
     return {metric.name: values[metric.name] for metric in METRICS}
 
 
 def _fragmentation(frames: Frames) -> dict[str, Number]:
-    """UI of each order, mean over the samples of the second half."""
+    """UI of each order, mean over the samples of the second half; after an exit if there is one."""
+    if (after := moment(frames, "after")) is not None:
+        return {f"ui_order{x}": float(unusable_index(after[None], x)[0]) for x in ORDERS}
     late = (frames.samples["n"] > frames.half).to_numpy(dtype=bool)
     blocks = frames.free_blocks[late]
     return {f"ui_order{x}": _mean(unusable_index(blocks, x)) for x in ORDERS}
@@ -117,12 +131,28 @@ def _cost(frames: Frames) -> dict[str, Number]:
     vm, faults = frames.vm, frames.faults
     none_parked = pd.Series(0, index=vm.index)
     parked = vm.get("nr_cohort_free", none_parked).to_numpy(dtype=float) * PAGE / MIB
-    boot = faults[faults["when"] == "boot"]
-    pages = float(boot["pages"].sum())
+    touched = faults[faults["when"] == "boot"]
+    if len(frames.programs):
+        touched = without_clock(frames.programs)
+    pages = float(touched["pages"].sum())
     return {
         "parked_mb_mean": _mean(parked),
         "parked_mb_max": float(parked.max()) if len(parked) else None,
-        "page_fault_us": float(boot["ns"].sum()) / pages / 1000 if pages else None,
+        "page_fault_us": float(touched["ns"].sum()) / pages / 1000 if pages else None,
+    }
+
+
+def _kill_chain(frames: Frames) -> dict[str, Number]:
+    """UI(4) right after a kill, and by least squares how much it rises from one to the next."""
+    chain = kill_chain(frames, 4)
+    steps = np.flatnonzero(~np.isnan(chain))
+    enough = len(steps) >= SHORTEST_CHAIN
+    after = chain[1:]
+    return {
+        "ui_order4_slope_per_kill": (
+            float(np.polyfit(steps, chain[steps], 1)[0]) if enough else None
+        ),
+        "ui_order4_after_kill": _mean(after[~np.isnan(after)]),
     }
 
 

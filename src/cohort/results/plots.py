@@ -20,6 +20,8 @@ _WIDTH = 10.5
 _COLOURS = {
     "none": "#5f6368",
     "tuned": "#e69f00",
+    "mthp16": "#e3b8d8",
+    "mthp32": "#cc8abf",
     "mthp": "#b35fa0",
     "mglru": "#8c6d46",
     "tuned-mglru": "#c9b000",
@@ -29,8 +31,9 @@ _COLOURS = {
     "region6": "#4aa3df",
     "region7": "#1f5fa8",
     "region8": "#08306b",
+    "cpb": "#009e73",
 }
-_SPARE_COLOURS = ("#009e73", "#d55e00", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
+_SPARE_COLOURS = ("#d55e00", "#117a5a", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
 _PIECES = {
     "buffer_order8_mb": ("1 MiB (order 8)", "#20639b"),
     "buffer_order4_mb": ("64 KiB (order 4)", "#9fc5e8"),
@@ -42,7 +45,7 @@ _MEMORY = {
     "file_mb": "page cache (MiB)",
     "kills": "apps killed so far",
 }
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9,
@@ -69,10 +72,10 @@ def draw_all(results: Sequence[Result]) -> dict[str, str]:
     }
     pictures: dict[str, str] = {}
     for name, draw in drawings.items():
-        with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+        with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
             figure = draw(results)
             if figure is not None:
-                pictures[name] = _svg(figure)
+                pictures[name] = svg_text(figure)
     return pictures
 
 
@@ -84,7 +87,7 @@ def policy_colours(results: Sequence[Result]) -> dict[str, str]:
     }
 
 
-def _svg(figure: Figure) -> str:
+def svg_text(figure: Figure) -> str:
     """The figure as an `<svg>` element; the same figure gives the same text."""
     buffer = io.StringIO()
     unstated = dict.fromkeys(("Creator", "Date", "Format", "Type"))

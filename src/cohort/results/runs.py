@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cohort.errors import UsageError
-from cohort.results.metrics import Number, compute_metrics
+from cohort.results.experiments import Number
+from cohort.results.metrics import compute_metrics
 from cohort.results.series import Series, compute_series
 
 ACCELERATORS = {

@@ -14,6 +14,7 @@ from cohort.results.frames import (
     Floats,
     Frames,
     find_us,
+    kill_chain,
     read_frames,
     unusable_index,
 )
@@ -75,7 +76,8 @@ def _buffers(frames: Frames) -> Series:
 
 def _kills(frames: Frames) -> Series:
     kills = frames.kills
-    return {f"kill_{key}": kills[key].tolist() for key in ("n", "app", "class", "by")}
+    series = {f"kill_{key}": kills[key].tolist() for key in ("n", "app", "class", "by")}
+    return {**series, "kill_ui_order4": _rounded(kill_chain(frames, 4)[1:])}
 
 
 def _maps(frames: Frames) -> Series:

@@ -89,13 +89,17 @@ def compare(results: Sequence[Result], full: bool = False) -> Comparison:
     `full` takes every metric instead of those usually shown. `results` must not be empty.
     """
     policies = policies_of(results)
-    metrics = [metric for metric in METRICS if full or metric.shown]
+    metrics = [m for m in METRICS if (full or m.shown) and not (m.special and _absent(m, results))]
     return Comparison(
         policies=tuple(policies),
         rows=tuple(_row(metric, policies, results) for metric in metrics),
         title=_title(results),
         notes=tuple(_notes(results)),
     )
+
+
+def _absent(metric: Metric, results: Sequence[Result]) -> bool:
+    return all(result.metrics.get(metric.name) is None for result in results)
 
 
 def print_table(comparison: Comparison, console: Console) -> None:

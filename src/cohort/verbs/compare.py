@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command("compare")
 @click.argument("policies", nargs=-1, required=True, metavar="POLICY...")
 @click.option("--workload", default="phone-2g", show_default=True, help="Name or TOML file.")
-@click.option("--launches", default=200, show_default=True, help="App launches to replay.")
+@click.option("--launches", type=int, help="App launches to replay [default: the workload's].")
 @click.option(
     "--seed",
     "--seeds",
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def command(
     policies: tuple[str, ...],
     workload: str,
-    launches: int,
+    launches: int | None,
     seeds: tuple[str, ...],
     jobs: int | None,
     force: bool,

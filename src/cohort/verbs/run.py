@@ -15,7 +15,7 @@ ACCELS = ("deterministic", "tcg", "kvm", "auto")
 @click.command("run")
 @click.argument("policy")
 @click.option("--workload", default="phone-2g", show_default=True, help="Name or TOML file.")
-@click.option("--launches", default=200, show_default=True, help="App launches to replay.")
+@click.option("--launches", type=int, help="App launches to replay [default: the workload's].")
 @click.option("--seed", "seeds", default="1", show_default=True, help="One seed, or several: 1,2.")
 @click.option("--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True)
 @click.option("--memory", "memory_mb", type=int, help="Guest memory, MiB [default: workload's].")
@@ -29,7 +29,7 @@ ACCELS = ("deterministic", "tcg", "kvm", "auto")
 def command(
     policy: str,
     workload: str,
-    launches: int,
+    launches: int | None,
     seeds: str,
     jobs: int | None,
     configs: str | None,

@@ -1,0 +1,60 @@
+"""Metrics of the experiments that follow a workload's launches."""
+
+import numpy as np
+import pandas as pd
+
+from cohort.results.catalogue import METRICS, ORDERS, WORKERS
+from cohort.results.frames import Floats, Frames, pages_by_order
+
+Number = float | int | None
+
+_EXIT = tuple(m.name for m in METRICS if m.name.startswith(("freed_", "own_", "touch_")))
+
+
+def moment(frames: Frames, when: str) -> Floats | None:
+    """The free blocks by order at that moment of an experiment; None if there was none."""
+    at = np.flatnonzero((frames.moments["when"] == when).to_numpy(dtype=bool))
+    return np.asarray(frames.moment_blocks[at[0]]) if len(at) else None
+
+
+def without_clock(programs: pd.DataFrame) -> pd.DataFrame:
+    """The programs' touches, less what looking at the clock costs."""
+    return programs.assign(ns=programs["ns"] - programs["pages"] * programs["clock_ns"])
+
+
+def exit_metrics(frames: Frames) -> dict[str, Number]:
+    """What the memory of the program that exited has become; None without such a program."""
+    values: dict[str, Number] = dict.fromkeys(_EXIT)
+    before, after = moment(frames, "before"), moment(frames, "after")
+    if before is None or after is None:
+        return values
+    freed = pages_by_order(after) - pages_by_order(before)
+    values |= {f"freed_pages_order{x}": int(pages) for x, pages in enumerate(freed)}
+    values |= {f"freed_ui_order{x}": _unusable(freed, x) for x in ORDERS}
+    blocks = frames.own.loc[frames.own["i"] == 0, "blocks"]
+    if len(blocks):
+        values["own_ui_order4"] = _unusable(pages_by_order(np.array(blocks.iloc[0], float)), 4)
+    us = (frames.programs[["p50_ns", "p99_ns"]].sub(frames.programs["clock_ns"], axis=0)) / 1000
+    if len(us):
+        p50, p99 = us.mean()
+        values |= {"touch_us_p50": float(p50), "touch_us_p99": float(p99)}
+    return values
+
+
+def throughput_metrics(measured: pd.DataFrame) -> dict[str, Number]:
+    """Pages a second by number of CPUs, and the time to give one back."""
+    values: dict[str, Number] = {}
+    for name, kind in (("fault_per_s", "process"), ("thread_fault_per_s", "thread")):
+        rows = measured[measured["kind"] == kind].set_index("cpus")
+        rates = rows["pages"] * 1e9 / rows["ns"]
+        values |= {f"{name}_{x}": float(rates[x]) if x in rates else None for x in WORKERS}
+    alone = measured[measured["cpus"] == 1]
+    pages = float(alone["pages"].sum())
+    values["page_free_us"] = float(alone["free_ns"].sum()) / pages / 1000 if pages else None
+    return values
+
+
+def _unusable(pages: Floats, order: int) -> float | None:
+    """The share of these pages, given by order, that is below `order`; None without a page."""
+    total = float(pages.sum())
+    return 1 - float(pages[order:].sum()) / total if total > 0 else None

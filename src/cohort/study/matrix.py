@@ -1,0 +1,118 @@
+"""A study's columns and seeds as runs, and the runs' results by column."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cohort import runs
+from cohort.errors import UsageError
+from cohort.policy import Policy, load_policy
+from cohort.results.runs import Result, measure
+from cohort.results.spread import Spread, spread
+from cohort.runs import RunDir, RunSpec
+from cohort.study.schema import Column, Study
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command may change about all runs of a study; None leaves it to the study."""
+
+    seeds: Sequence[int] | None = None
+    launches: int | None = None
+    accel: str | None = None
+    jobs: int | None = None
+    fresh: bool = False
+    labels: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A study and what its runs measured: the results of each label, one a seed."""
+
+    study: Study
+    columns: tuple[Column, ...]
+    results: dict[str, list[Result]]
+
+    @property
+    def labels(self) -> list[str]:
+        """The columns that were run, in order."""
+        return [column.label for column in self.columns]
+
+    def values(self, label: str, metric: str) -> list[float | None]:
+        """A metric of a column, one value a seed."""
+        return [result.metrics.get(metric) for result in self.results.get(label, [])]
+
+    def spread(self, label: str, metric: str) -> Spread | None:
+        """A metric of a column over the seeds; None if no run can tell it."""
+        return spread(self.values(label, metric))
+
+
+def columns_of(study: Study, wanted: Sequence[str] = ()) -> tuple[Column, ...]:
+    """The study's columns, or those `wanted` by label. UsageError for a label that is none."""
+    columns = study.columns
+    labels = [column.label for column in columns]
+    for label in wanted:
+        if label not in labels:
+            raise UsageError(f"{study.name} has no column {label!r}", f"there are: {labels}")
+    return tuple(column for column in columns if not wanted or column.label in wanted)
+
+
+def specs_of(study: Study, columns: Sequence[Column], options: Options) -> list[RunSpec]:
+    """The runs of the columns, seed by seed."""
+    seeds = options.seeds or study.seeds
+    return [_spec(study, column, seed, options) for column in columns for seed in seeds]
+
+
+def execute(study: Study, options: Options, progress: runs.Progress | None = None) -> Findings:
+    """Make the runs that are not there yet, and measure them all."""
+    columns = columns_of(study, options.labels)
+    specs = specs_of(study, columns, options)
+    done = runs.execute_matrix(specs, options.jobs, progress)
+    return collect(study, columns, done)
+
+
+def collect(study: Study, columns: tuple[Column, ...], done: Sequence[RunDir]) -> Findings:
+    """The findings of finished runs, given in the order of `specs_of`."""
+    each = len(done) // len(columns)
+    results = {
+        column.label: [
+            replace(measure(run), policy=column.label) for run in done[i * each : (i + 1) * each]
+        ]
+        for i, column in enumerate(columns)
+    }
+    return Findings(study, columns, results)
+
+
+def _spec(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
+    accel: Any = options.accel or study.accel
+    return RunSpec(
+        _policy(column),
+        column.workload or study.workload,
+        options.launches or column.launches,
+        seed,
+        accel=accel,
+        cmdline=tuple(column.cmdline),
+        change=tuple((key, _number(column, key, x)) for key, x in column.change.items()),
+        fresh=options.fresh,
+    )
+
+
+def _policy(column: Column) -> Policy:
+    """The column's policy with the knobs it adds, checked as if they stood in the policy's file."""
+    policy = load_policy(column.policy)
+    if not column.sysctl and not column.sysfs:
+        return policy
+    data = policy.model_dump()
+    data["sysctl"] |= column.sysctl
+    data["sysfs"] |= column.sysfs
+    try:
+        return Policy.model_validate(data)
+    except ValueError as error:
+        raise UsageError(f"column {column.label}: {error}") from error
+
+
+def _number(column: Column, key: str, value: str | int) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise UsageError(f"column {column.label}: change {key}: {value!r} is no number") from None

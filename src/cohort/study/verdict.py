@@ -1,0 +1,155 @@
+"""What the findings say: beside the paper's numbers, and against the targets.
+
+The sentences follow fixed rules, so that the same data always give the same words.
+"""
+
+from dataclasses import dataclass
+
+from cohort.results.catalogue import BY_NAME, Metric
+from cohort.results.spread import Spread
+from cohort.study.matrix import Findings
+from cohort.study.schema import Seen, Target
+
+ALIKE = 0.10
+"""Two relative changes that differ by less than this share of the paper's are as large."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One comparison with the paper; `agrees` is None where there is nothing to compare."""
+
+    metric: str
+    agrees: bool | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One target of one label; `passed` is None where it cannot be told or does not count."""
+
+    metric: str
+    label: str
+    value: float | None
+    limit: float | None
+    passed: bool | None
+    sentence: str
+
+    @property
+    def word(self) -> str:
+        """passed, missed or open."""
+        return {True: "passed", False: "missed", None: "open"}[self.passed]
+
+
+def number(value: float | None, metric: Metric) -> str:
+    """A value as tables show it."""
+    return "-" if value is None else f"{value:,.{metric.digits}f}"
+
+
+def agreements(findings: Findings) -> list[Agreement]:
+    """Our findings beside all that the paper says of the study's metrics."""
+    found: list[Agreement] = []
+    for seen in findings.study.paper:
+        if seen.order:
+            found.append(_same_order(findings, seen))
+        else:
+            base, *others = seen.values
+            found += [_same_change(findings, seen, base, other) for other in others]
+    return found
+
+
+def verdicts(findings: Findings) -> list[Verdict]:
+    """Each target for each label it is meant for, if that column was run."""
+    return [
+        _judge(findings, target, label)
+        for target in findings.study.target
+        for label in target.labels
+        if label in findings.labels
+    ]
+
+
+def _same_change(findings: Findings, seen: Seen, base: str, other: str) -> Agreement:
+    """From `base` to `other`: do both go the same way, and how far?"""
+    metric = BY_NAME[seen.metric]
+    theirs = _change(seen.values[base], seen.values[other])
+    a, b = findings.spread(base, seen.metric), findings.spread(other, seen.metric)
+    said = f"{seen.where}: {seen.values[base]:g} with {base}, {seen.values[other]:g} with {other}"
+    if a is None or b is None:
+        return Agreement(metric.name, None, f"{said}; not measured here.")
+    ours = _change(a.median, b.median)
+    words = (
+        f"{said} ({_percent(theirs)}); here {number(a.median, metric)} and "
+        f"{number(b.median, metric)} ({_percent(ours)})"
+    )
+    if _overlap(a, b):
+        return Agreement(metric.name, theirs == 0, f"{words}: no difference beyond the spread.")
+    if theirs * ours <= 0:
+        return Agreement(metric.name, False, f"{words}: the other way.")
+    further = abs(ours) - abs(theirs)
+    how = "further" if further > 0 else "less far"
+    how = "as far" if abs(further) < ALIKE * abs(theirs) else how
+    return Agreement(metric.name, True, f"{words}: the same way, {how}.")
+
+
+def _same_order(findings: Findings, seen: Seen) -> Agreement:
+    """The paper gives no numbers, only which is lower."""
+    metric = BY_NAME[seen.metric]
+    spreads = [findings.spread(label, seen.metric) for label in seen.order]
+    said = f"{seen.where}: {' below '.join(seen.order)}"
+    known = [x for x in spreads if x is not None]
+    if len(known) < len(spreads):
+        return Agreement(metric.name, None, f"{said}; not measured here.")
+    medians = [x.median for x in known]
+    words = f"{said}; here {', '.join(number(x, metric) for x in medians)}"
+    if medians != sorted(medians):
+        return Agreement(metric.name, False, f"{words}: another order.")
+    if any(_overlap(a, b) for a, b in zip(known, known[1:], strict=False)):
+        return Agreement(metric.name, None, f"{words}: the same order, but within the spread.")
+    return Agreement(metric.name, True, f"{words}: the same order.")
+
+
+def _judge(findings: Findings, target: Target, label: str) -> Verdict:
+    metric = BY_NAME[target.metric]
+    found = findings.spread(label, metric.name)
+    value = None if found is None else found.median
+    limit, bound = _limit(findings, target)
+    relation = "at most" if target.at_most is not None else "at least"
+    said = f"{label}: {metric.name} {number(value, metric)}, {relation} {bound}"
+
+    def verdict(passed: bool | None, why: str = "") -> Verdict:
+        word = {True: "passed", False: "missed", None: "open"}[passed]
+        return Verdict(metric.name, label, value, limit, passed, f"{said}: {word}{why}.")
+
+    if value is None or limit is None:
+        return verdict(None, ", not measured")
+    if (need := target.provided) is not None:
+        there = findings.spread(need.label, metric.name)
+        if there is None or there.median < need.at_least:
+            has = number(there.median if there else None, metric)
+            return verdict(None, f", as {need.label} has {has}, less than {need.at_least:g}")
+    return verdict(value <= limit if target.at_most is not None else value >= limit)
+
+
+def _limit(findings: Findings, target: Target) -> tuple[float | None, str]:
+    """The bound as a number, and in words."""
+    factor = target.at_most if target.at_most is not None else target.at_least
+    assert factor is not None  # the schema wants one of the two
+    if target.times is None:
+        return float(factor), f"{factor:g}"
+    base = findings.spread(target.times, target.metric)
+    limit = None if base is None else float(factor) * base.median
+    shown = number(limit, BY_NAME[target.metric])
+    return limit, f"{shown} ({factor:.4g} x {target.times})"
+
+
+def _overlap(a: Spread, b: Spread) -> bool:
+    """Whether the ranges over the seeds touch; single runs never do unless they are equal."""
+    return a.low <= b.high and b.low <= a.high
+
+
+def _change(old: float, new: float) -> float:
+    """Relative to the old value; absolute where that is 0."""
+    return (new - old) / abs(old) if old else new
+
+
+def _percent(change: float) -> str:
+    return f"{change * 100:+.0f} %"

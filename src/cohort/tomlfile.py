@@ -1,0 +1,125 @@
+"""TOML files that people write: read them, extend one by another, and say what is wrong where.
+
+A bad file is a UsageError "file:line: key: what is wrong".
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cohort.errors import UsageError
+
+Table = dict[str, Any]
+Key = Sequence[str | int]
+
+_KEY = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
+_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
+
+
+def read(path: Path, kind: str) -> tuple[str, Table]:
+    """Text and content of a file; `kind` is what a message calls it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such {kind} file") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8 text: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not TOML: {error}") from error
+
+
+def read_extending(
+    path: Path,
+    kind: str,
+    merge: Callable[[Table, Table], Table],
+    check: Callable[[Path, Table], object],
+    children: tuple[Path, ...] = (),
+) -> Table:
+    """A file's tables, merged over those of the file its `extends = "NAME"` names, if it does.
+
+    The other file is checked first, so that its mistakes are told with its own lines. `children`
+    are the files that led here.
+    """
+    text, data = read(path, kind)
+    parent = data.pop("extends", None)
+    if parent is None:
+        return data
+    where = f"{path}:{line_of(text, ['extends'])}: extends"
+    base = path.parent / f"{parent}.toml"
+    if not isinstance(parent, str) or not base.is_file():
+        raise UsageError(f"{where}: no {kind} {parent!r} beside this file")
+    if base in (path, *children):
+        raise UsageError(f"{where}: goes round in a circle")
+    inherited = read_extending(base, kind, merge, check, (path, *children))
+    check(base, inherited)
+    return merge(inherited, data)
+
+
+def explain(path: Path, error: ValidationError, kind: str) -> UsageError:
+    """The first thing wrong. A message of ours may begin with its key: `app.mail: what`."""
+    problems = error.errors()
+    # A misspelt key is two mistakes, and "missing" the one that helps less.
+    problem = next((x for x in problems if x["type"] == "extra_forbidden"), problems[0])
+    what = problem["msg"].removeprefix("Value error, ")
+    key: list[str | int] = [x for x in problem["loc"] if x not in ("[key]", "int", "float", "str")]
+    if not key and ": " in what:
+        where, what = what.split(": ", 1)
+        key = [int(x) if x.isdigit() else x for x in where.split(".")]
+    shown = ".".join(f'"{x}"' if "." in str(x) else str(x) for x in key)
+    line = line_of(path.read_text(encoding="utf-8"), key)
+    return UsageError(f"{path}:{line}: {shown or kind}: {what}")
+
+
+def line_of(text: str, key: Key) -> int:
+    """The line of the longest part of the key that the file has, else 1."""
+    best, depth = 1, 0
+    table: list[str | int] = []
+    seen: dict[tuple[str | int, ...], int] = {}  # arrays of tables: the index reached
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = _place(_parts(header[2]), seen, begins=header[1] == "[[")
+            here = table
+        elif assigned := _ASSIGNMENT.match(line):
+            here = [*table, *_parts(assigned[1])]
+        else:
+            continue
+        common = _common(key, here)
+        if common == len(here) and common > depth:
+            best, depth = number, common
+    return best
+
+
+def _parts(dotted: str) -> list[str | int]:
+    return [x.strip("\"'") for x in re.findall(_KEY, dotted)]
+
+
+def _place(
+    parts: list[str | int], seen: dict[tuple[str | int, ...], int], begins: bool
+) -> list[str | int]:
+    """A header's table with the indices of the arrays it is in; `begins` opens another element."""
+    place: list[str | int] = []
+    for depth, part in enumerate(parts, start=1):
+        place.append(part)
+        name = tuple(place)
+        if begins and depth == len(parts):
+            seen[name] = seen.get(name, -1) + 1
+        if name in seen:
+            place.append(seen[name])
+    return place
+
+
+def _common(a: Key, b: Key) -> int:
+    """Length of the common beginning."""
+    n = 0
+    while n < min(len(a), len(b)) and a[n] == b[n]:
+        n += 1
+    return n

@@ -1,0 +1,104 @@
+"""`cohort study`: a figure of a paper, made again and set beside the paper's."""
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cohort.errors import Failed, UsageError
+from cohort.log import progress
+from cohort.verbs.run import ACCELS, parse_seeds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cohort.study.matrix import Findings
+
+
+@click.command("study")
+@click.argument("name", required=False)
+@click.option("--list", "as_list", is_flag=True, help="The studies there are.")
+@click.option("--seed", "--seeds", "seeds", help="Seeds: 1,2,3 [default: the study's].")
+@click.option("--launches", type=int, help="App launches [default: the study's].")
+@click.option("--run", "labels", multiple=True, help="Only this run, by its label; repeatable.")
+@click.option("--accel", type=click.Choice(ACCELS), help="[default: the study's].")
+@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
+@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+@click.option("--check", is_flag=True, help="Exit 1 if a target is missed.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+def command(
+    name: str | None,
+    as_list: bool,
+    seeds: str | None,
+    check: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Make the runs of a study (a name in studies/ or a TOML file) and print what they say.
+
+    Also writes table and picture to out/studies, for a results page. A missed target is a finding,
+    not a failure, unless --check is given.
+    """
+    if as_list == (name is not None):
+        raise UsageError("name a study or say --list, one of the two")
+    if name is None:
+        _print_list(as_json)
+        return
+    # Imported here: `cohort study --help` should not wait for pandas.
+    from cohort.study.matrix import Options, execute
+    from cohort.study.schema import load_study
+    from cohort.study.verdict import verdicts
+
+    study = load_study(name)
+    wanted = Options(seeds=parse_seeds(seeds) if seeds else None, **options)
+    with progress() as board:
+        findings = execute(study, wanted, board.task(f"{study.name}, launches"))
+    written = write(findings, shlex.join(["cohort", *sys.argv[1:]]))
+    show(findings, as_json)
+    click.echo(f"written: {written}", err=True)
+    missed = [x.sentence for x in verdicts(findings) if x.passed is False]
+    if check and missed:
+        raise Failed(f"{len(missed)} of the study's targets missed: {missed[0]}")
+
+
+def show(findings: "Findings", as_json: bool) -> None:
+    """Print the findings on stdout."""
+    from rich.console import Console
+
+    from cohort.study.text import as_object, print_findings
+
+    if as_json:
+        print(json.dumps(as_object(findings), allow_nan=False))
+    else:
+        print_findings(findings, Console())
+
+
+def write(findings: "Findings", command: str) -> "Path":
+    """Table and picture as NAME.md, NAME.svg and NAME.json; returns the first one's path."""
+    from cohort import host, paths
+    from cohort.study.picture import draw
+    from cohort.study.text import as_object, markdown
+
+    name = findings.study.name
+    directory = paths.made("studies")
+    picture = draw(findings)
+    if picture is not None:
+        host.write_text(directory / f"{name}.svg", picture)
+    host.write_json(directory / f"{name}.json", as_object(findings))
+    page = directory / f"{name}.md"
+    host.write_text(page, markdown(findings, command, picture and f"{name}.svg"))
+    return page
+
+
+def _print_list(as_json: bool) -> None:
+    from cohort.study.schema import load_study, study_names
+
+    studies = [load_study(name) for name in study_names()]
+    if as_json:
+        print(json.dumps([{"name": x.name, "title": x.title, "source": x.source} for x in studies]))
+        return
+    width = max((len(x.name) for x in studies), default=0)
+    for study in studies:
+        print(f"{study.name:{width}}  {study.title} ({study.source})")
