@@ -109,15 +109,15 @@ static inline bool cohort_free_page(struct page *page, unsigned long pfn,
  * cohort_next_pfn() - where compaction goes on
  * @pfn: frame its scanner stands on
  *
- * Compaction would move pages out of a region one by one into plain buddy
- * pages; regions are compacted by their own domain.  The block may go away
+ * Compaction would move pages out of a block one by one into plain buddy
+ * pages; blocks are compacted by their own domain.  The block may go away
  * between two calls; the answer never lies before @pfn.
  *
  * Return: @pfn, or the first frame after the block that holds it.
  */
 static inline unsigned long cohort_next_pfn(unsigned long pfn)
 {
-	return cohort_region_enabled() ? __cohort_next_pfn(pfn) : pfn;
+	return cohort_enabled() ? __cohort_next_pfn(pfn) : pfn;
 }
 
 /**

@@ -100,6 +100,27 @@ void cohort_block_move(struct cohort_domain *dom, struct cohort_block *blk,
 }
 
 /**
+ * cohort_domain_fill() - a domain begins to fill a block
+ * @dom: the domain, locked
+ * @blk: the block, or NULL for none
+ *
+ * A set that is being filled keeps its place until it is full; when another
+ * takes its turn, it goes where it belongs.
+ */
+void cohort_domain_fill(struct cohort_domain *dom, struct cohort_block *blk)
+{
+	struct cohort_block *old = dom->young;
+	unsigned int bucket;
+
+	dom->young = blk;
+	if (!old || old == blk || old->bucket == COHORT_BUSY)
+		return;
+	bucket = cohort_bucket(old->map.nr, cohort_order);
+	if (bucket != old->bucket)
+		cohort_block_move(dom, old, bucket);
+}
+
+/**
  * cohort_block_count() - account for pages parked in or taken from a block
  * @dom: owner, locked
  * @blk: the block, its map already changed
@@ -174,7 +195,7 @@ bool cohort_block_publish(struct cohort_domain *dom, struct page *page,
 	list_add_tail(&blk->node, &dom->list[blk->bucket]);
 	__set_bit(blk->bucket, &dom->nonempty);
 	dom->nr_blocks++;
-	dom->young = blk;
+	cohort_domain_fill(dom, blk);
 	cohort_block_count(dom, blk, page, 1L << order);
 	spin_unlock_irqrestore(&dom->lock, flags);
 	trace_cohort_block_take(pfn, order, dom->kind);

@@ -40,7 +40,7 @@ void cohort_class_changed(struct task_struct *task)
 		trace_cohort_class_change(task_pid_nr(p), dom->class, class);
 		WRITE_ONCE(dom->class, class);
 		cohort_cpb_set_class(dom, class);
-		if (class == COHORT_BACKGROUND && cohort_region_enabled())
+		if (class == COHORT_BACKGROUND)
 			cohort_compact_queue(dom, READ_ONCE(cohort_compact_delay_ms));
 	}
 	task_unlock(p);

@@ -193,6 +193,7 @@ void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct cohort_map *map);
 void cohort_block_move(struct cohort_domain *dom, struct cohort_block *blk,
 		       unsigned int bucket);
+void cohort_domain_fill(struct cohort_domain *dom, struct cohort_block *blk);
 void cohort_block_count(struct cohort_domain *dom, struct cohort_block *blk,
 			struct page *page, long delta);
 unsigned long cohort_block_return(unsigned long pfn,

@@ -30,7 +30,9 @@ static unsigned int cohort_candidates(struct cohort_domain *dom,
 		goto out;
 	for (b = COHORT_BUCKETS - 1; b; b--) {
 		list_for_each_entry(blk, &dom->list[b], node) {
-			if (blk == dom->young || time_before(jiffies, blk->retry))
+			/* Around a remnant there are other people's pages. */
+			if (blk == dom->young || blk->order != cohort_order ||
+			    time_before(jiffies, blk->retry))
 				continue;
 			cand[nr++] = blk;
 			if (nr == COHORT_CANDIDATES)
@@ -233,7 +235,7 @@ static void cohort_forget_young(struct cohort_domain *dom)
 	unsigned long flags;
 
 	spin_lock_irqsave(&dom->lock, flags);
-	dom->young = NULL;
+	cohort_domain_fill(dom, NULL);
 	spin_unlock_irqrestore(&dom->lock, flags);
 }
 
@@ -246,8 +248,7 @@ void cohort_compact_work(struct work_struct *work)
 	if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
 		cohort_forget_young(dom);
 	/* Pages in another CPU's LRU batch cannot be isolated. */
-	if (cohort_region_enabled() &&
-	    cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order)) {
+	if (cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order)) {
 		lru_add_drain_all();
 		cohort_domain_compact(dom, true);
 	}

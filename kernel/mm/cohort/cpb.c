@@ -172,6 +172,8 @@ struct cohort_domain *cohort_cpb_shard(struct cohort_domain *dom)
  * cohort_cpb_set_class() - the role of a process has changed
  * @dom: domain of the process
  * @class: what it is now
+ *
+ * What that means to the domain, it means to the other reservations.
  */
 void cohort_cpb_set_class(struct cohort_domain *dom, enum cohort_class class)
 {
@@ -180,8 +182,11 @@ void cohort_cpb_set_class(struct cohort_domain *dom, enum cohort_class class)
 	for (i = 0; i < COHORT_SHARDS - 1; i++) {
 		struct cohort_domain *shard = READ_ONCE(dom->shard[i]);
 
-		if (shard)
-			WRITE_ONCE(shard->class, class);
+		if (!shard)
+			continue;
+		WRITE_ONCE(shard->class, class);
+		if (class == COHORT_BACKGROUND)
+			cohort_compact_queue(shard, READ_ONCE(cohort_compact_delay_ms));
 	}
 }
 
@@ -193,9 +198,15 @@ void cohort_cpb_exit(struct cohort_domain *dom)
 {
 	unsigned int i;
 
-	for (i = 0; i < COHORT_SHARDS - 1; i++)
-		if (dom->shard[i])
-			cohort_domain_destroy(dom->shard[i]);
+	for (i = 0; i < COHORT_SHARDS - 1; i++) {
+		struct cohort_domain *shard = dom->shard[i];
+
+		if (!shard)
+			continue;
+		if (cancel_delayed_work(&shard->work))
+			cohort_domain_put(shard);
+		cohort_domain_destroy(shard);
+	}
 }
 
 /* Largest sets first, and of these the one that came last: its pages are warm. */

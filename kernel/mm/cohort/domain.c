@@ -269,7 +269,7 @@ static struct page *cohort_take_set(struct cohort_domain *dom,
 	page = cohort_take_fullest(dom, ac);
 	if (page) {
 		blk = cohort_block_of(page_to_pfn(page));
-		dom->young = blk->map.nr ? blk : NULL;
+		cohort_domain_fill(dom, blk->map.nr ? blk : NULL);
 	}
 	return page;
 }

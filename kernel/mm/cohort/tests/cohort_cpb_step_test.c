@@ -388,14 +388,44 @@ static void cohort_cpb_test_off_and_on(struct kunit *test)
 	cohort_test_verify(test, addr, 64);
 }
 
-/* Compaction may take what is used of a set: the rest goes home then. */
-static void cohort_cpb_test_compaction_goes_in(struct kunit *test)
+/* System compaction would scatter what a set keeps together. */
+static void cohort_cpb_test_compaction_goes_past(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
+	unsigned long pfn;
 
 	cohort_test_take(test, 1);
-	KUNIT_EXPECT_EQ(test, cohort_next_pfn(page_to_pfn(ct->page[0])),
-			page_to_pfn(ct->page[0]));
+	pfn = page_to_pfn(ct->page[0]);
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(pfn), pfn + cohort_pages());
+}
+
+/* A process in the background has no set that its pages could do without. */
+static void cohort_cpb_test_background(struct kunit *test)
+{
+	unsigned int i, pages = 8 * cohort_pages(), delay = cohort_compact_delay_ms;
+	unsigned long addr = cohort_test_map(test, pages);
+	struct cohort_domain *dom;
+
+	cohort_test_touch(test, addr, pages);
+	dom = current->mm->cohort;
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	lru_add_drain_all();
+	for (i = 0; i < pages; i++)
+		if (i % 4)
+			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE,
+				   MADV_DONTNEED);
+	KUNIT_EXPECT_EQ(test, dom->nr_blocks, 8);
+	KUNIT_EXPECT_EQ(test, dom->nr_parked, 6 * cohort_pages());
+
+	cohort_test_set_adj(0);
+	WRITE_ONCE(cohort_compact_delay_ms, 0);
+	cohort_test_set_adj(900);
+	WRITE_ONCE(cohort_compact_delay_ms, delay);
+	flush_delayed_work(&dom->work);
+	KUNIT_EXPECT_EQ(test, dom->nr_blocks, 2);
+	KUNIT_EXPECT_LT(test, dom->nr_parked, cohort_pages());
+	for (i = 0; i < pages; i += 4)
+		cohort_test_verify(test, addr + i * PAGE_SIZE, 1);
 }
 
 /* Contiguous allocations and hwpoison find sets in a buffer, too. */
@@ -433,7 +463,8 @@ static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_excludes_region),
 	KUNIT_CASE(cohort_cpb_test_orders),
 	KUNIT_CASE(cohort_cpb_test_off_and_on),
-	KUNIT_CASE(cohort_cpb_test_compaction_goes_in),
+	KUNIT_CASE(cohort_cpb_test_compaction_goes_past),
+	KUNIT_CASE(cohort_cpb_test_background),
 	KUNIT_CASE(cohort_cpb_test_dissolve_range),
 	{}
 };
