@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from cohort.results.plots import STYLE, policy_colours, svg_text
 from cohort.results.spread import spread
@@ -83,6 +84,7 @@ def _draw_lines(ax: Axes, findings: Findings, wanted: Picture, labels: Sequence[
         mean = np.mean([line[:shared] for line in lines], axis=0)
         ax.plot(range(1, shared + 1), mean, color=colour, linewidth=1.8, label=label)
         drawn = True
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if drawn:
         ax.legend()
     return drawn
