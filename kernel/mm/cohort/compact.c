@@ -97,10 +97,14 @@ struct cohort_block *cohort_pick_victim(struct cohort_domain *dom)
 		return NULL;
 
 	spin_lock_irqsave(&dom->lock, flags);
-	if (victim->dom == dom && victim->bucket != COHORT_BUSY)
+	if (victim->dom == dom && victim->bucket != COHORT_BUSY) {
+		/* Somebody has begun to fill it meanwhile. */
+		if (victim == dom->young)
+			cohort_domain_fill(dom, NULL);
 		cohort_block_move(dom, victim, COHORT_BUSY);
-	else
+	} else {
 		victim = NULL;
+	}
 	spin_unlock_irqrestore(&dom->lock, flags);
 	return victim;
 }
