@@ -159,7 +159,12 @@ spec = machine.VmSpec(Path("{tmp_path}"), Path("k"), "tcg", 64, 1)
 cli.cohort.main = lambda **words: guest.run(spec, guest.Limits(50, 50))
 cli.main([])
 """
-    lab = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    lab = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stderr=subprocess.DEVNULL,
+        # A shell's background job ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     pid = tmp_path / "pid"
     deadline = time.monotonic() + 20
     while not (pid.is_file() and pid.read_text()) and time.monotonic() < deadline:
