@@ -2,10 +2,10 @@
 /*
  * What a phone never does to its kernel, all at once and all the time: a scheme
  * switched off and on, CPUs unplugged, memory compacted, caches dropped, parked
- * pages given back or poisoned, allocations that fail, one LRU exchanged for the
- * other. Only with phone_stress= on the kernel's command line, which PID 1 finds
- * in its environment: region (or on), cpb, or all for one after the other; meant
- * for a kernel with every check built in.
+ * pages given back or poisoned, allocations that fail. Only with phone_stress=
+ * on the kernel's command line, which PID 1 finds in its environment: region
+ * (or on), cpb, or all for one after the other; meant for a kernel with every
+ * check built in.
  *
  * At the end everybody dies, and what is left of memory must be what there was
  * before anybody was born.
@@ -39,13 +39,10 @@
 #define PARKED_BIT 45		/* of /proc/kpageflags */
 #define LOST_MAX_KB (6 * 1024)	/* page_owner and lockdep learn as they go */
 
-enum action {
-	TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, LRU, NR_ACTIONS
-};
+enum action { TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, NR_ACTIONS };
 
 static const char *const action_name[NR_ACTIONS] = {
 	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison",
-	"lru",
 };
 
 /* A scheme: its directory, and what the files that count its blocks end in. */
@@ -315,9 +312,6 @@ static void act(enum action action, struct rng *r)
 		break;
 	case FAULTS:
 		faults();
-		break;
-	case LRU:
-		tell("/sys/kernel/mm/lru_gen/enabled", rng_below(r, 2) ? "1" : "0");
 		break;
 	default:
 		hwpoison(r);

@@ -16,7 +16,7 @@ LAUNCHES = 8
 # guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
 CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0")
 # At least so often in a run of LAUNCHES.
-ACTIONS = {"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "release": 1, "faults": 1, "lru": 1}
+ACTIONS = {"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "release": 1, "faults": 1}
 
 
 def done(run: RunDir) -> dict[str, int]:
