@@ -27,7 +27,7 @@ def done(run: RunDir) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("policy", "toggled", "cpus"), [("region", "region", 2), ("cpb", "all", 4)]
+    ("policy", "toggled", "cpus"), [("region-mglru", "region", 2), ("cpb", "all", 4)]
 )
 def test_nothing_breaks_and_no_memory_is_lost_under_stress(
     policy: str, toggled: str, cpus: int, kernel: Callable[[str], Kernel]
