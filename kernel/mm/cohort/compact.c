@@ -209,6 +209,15 @@ unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
 	return moved;
 }
 
+static void cohort_forget_young(struct cohort_domain *dom)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dom->lock, flags);
+	cohort_domain_fill(dom, NULL);
+	spin_unlock_irqrestore(&dom->lock, flags);
+}
+
 /**
  * cohort_domain_compact() - free what whole blocks can be freed
  * @dom: the domain
@@ -221,8 +230,15 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 	unsigned int blocks = 0, moved = 0, rounds = READ_ONCE(dom->nr_blocks);
 	struct cohort_block *blk;
 
-	while (rounds-- && (blk = cohort_pick_victim(dom))) {
+	while (rounds--) {
 		LIST_HEAD(list);
+
+		/* A process in the background fills no block: none is spared. */
+		if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
+			cohort_forget_young(dom);
+		blk = cohort_pick_victim(dom);
+		if (!blk)
+			break;
 
 		cohort_isolate(blk, &list);
 		moved += cohort_evacuate(dom, &list, may_wait);
@@ -234,23 +250,11 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 	return blocks;
 }
 
-static void cohort_forget_young(struct cohort_domain *dom)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&dom->lock, flags);
-	cohort_domain_fill(dom, NULL);
-	spin_unlock_irqrestore(&dom->lock, flags);
-}
-
 void cohort_compact_work(struct work_struct *work)
 {
 	struct cohort_domain *dom = container_of(to_delayed_work(work),
 						 struct cohort_domain, work);
 
-	/* A process in the background fills no block: none is spared. */
-	if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
-		cohort_forget_young(dom);
 	/* Pages in another CPU's LRU batch cannot be isolated. */
 	if (cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order)) {
 		lru_add_drain_all();
