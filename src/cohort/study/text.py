@@ -127,7 +127,7 @@ def markdown(findings: Findings, command: str, picture: str | None) -> str:
     lines = [f"## {study.title}", "", f"    {command}", "", f"{study.source}."]
     if study.note:
         lines += ["", study.note]
-    lines += ["", _row(f"`{x}`" if x in BY_NAME else x for x in titles)]
+    lines += ["", _row(_code(x) for x in titles)]
     lines += [_row("---" if not i else "--:" for i in range(len(titles)))]
     lines += [_row(cells) for cells in rows(findings)]
     lines += ["", f"{circumstances(findings)}."]
@@ -135,6 +135,12 @@ def markdown(findings: Findings, command: str, picture: str | None) -> str:
         lines += ["", f"![{study.title}]({picture})"]
     lines += ["", *(f"- {line}" for line in sentences(findings))]
     return "\n".join(lines) + "\n"
+
+
+def _code(title: str) -> str:
+    """A title with the metric's name, if it has one, as code."""
+    name, comma, unit = title.partition(",")
+    return f"`{name}`{comma}{unit}" if name.split(" ")[0] in BY_NAME else title
 
 
 def _row(cells: Any) -> str:

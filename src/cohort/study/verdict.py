@@ -72,7 +72,8 @@ def _same_change(findings: Findings, seen: Seen, base: str, other: str) -> Agree
     metric = BY_NAME[seen.metric]
     theirs = _change(seen.values[base], seen.values[other])
     a, b = findings.spread(base, seen.metric), findings.spread(other, seen.metric)
-    said = f"{seen.where}: {seen.values[base]:g} with {base}, {seen.values[other]:g} with {other}"
+    numbers = f"{seen.values[base]:g} with {base}, {seen.values[other]:g} with {other}"
+    said = f"{_where(seen)}: {numbers}"
     if a is None or b is None:
         return Agreement(metric.name, None, f"{said}; not measured here.")
     ours = _change(a.median, b.median)
@@ -94,7 +95,7 @@ def _same_order(findings: Findings, seen: Seen) -> Agreement:
     """The paper gives no numbers, only which is lower."""
     metric = BY_NAME[seen.metric]
     spreads = [findings.spread(label, seen.metric) for label in seen.order]
-    said = f"{seen.where}: {' below '.join(seen.order)}"
+    said = f"{_where(seen)}: {' below '.join(seen.order)}"
     known = [x for x in spreads if x is not None]
     if len(known) < len(spreads):
         return Agreement(metric.name, None, f"{said}; not measured here.")
@@ -105,6 +106,10 @@ def _same_order(findings: Findings, seen: Seen) -> Agreement:
     if any(_overlap(a, b) for a, b in zip(known, known[1:], strict=False)):
         return Agreement(metric.name, None, f"{words}: the same order, but within the spread.")
     return Agreement(metric.name, True, f"{words}: the same order.")
+
+
+def _where(seen: Seen) -> str:
+    return f"{seen.where} ({seen.note})" if seen.note else seen.where
 
 
 def _judge(findings: Findings, target: Target, label: str) -> Verdict:
