@@ -74,7 +74,7 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
 @pytest.mark.parametrize(
     ("workload", "change", "metrics"),
     [
-        ("cpb-fig3a", {"exit.mb": 4, "exit.quiet_ms": 100}, ("freed_ui_order4", "own_ui_order4")),
+        ("cpb-fig3a", {"exit.mb": 16}, ("freed_ui_order4", "own_ui_order4")),
         ("cpb-throughput", {"throughput.mb": 1}, ("fault_per_s_4", "thread_fault_per_s_2")),
     ],
 )
@@ -88,7 +88,8 @@ def test_experiments_follow_the_launches(
     assert [name for name in metrics if found[name] is None] == []
     if workload == "cpb-fig3a":
         pages = sum(found[f"freed_pages_order{order}"] for order in range(11))
-        assert 4 * 256 <= pages < 5 * 256, "its memory, page tables and what the CPU's list held"
+        # Its memory and page tables, less what stays on the CPU's own lists.
+        assert 4 * 256 <= pages < 17 * 256
         assert found["own_ui_order4"] > 0.9, "two programs on one CPU share every block"
 
 
@@ -124,7 +125,13 @@ def test_ending_the_command_ends_its_guests(
     for left in out_of_tests.glob("runs/*-s[89]-*.part"):
         shutil.rmtree(left)
     argv = [BIN / "cohort", "run", "none", "--launches", "50", "--seed", "8,9", "--fresh"]
-    command = subprocess.Popen(argv, stderr=subprocess.PIPE, start_new_session=True)
+    command = subprocess.Popen(
+        argv,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # A shell's background job ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 120
     while len(list(out_of_tests.glob("runs/*-s[89]-*.part/qemu.json"))) < 2:
         assert command.poll() is None, command.communicate()
