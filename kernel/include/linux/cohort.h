@@ -64,6 +64,23 @@ static inline bool cohort_cpb_enabled(void)
 	return static_branch_unlikely(&cohort_cpb_key);
 }
 
+#ifdef CONFIG_COHORT_VNODE
+DECLARE_STATIC_KEY_FALSE(cohort_lend_key);
+
+/* True since virtual nodes lent memory for the first time. */
+static inline bool cohort_vnode_lending(void)
+{
+	return static_branch_unlikely(&cohort_lend_key);
+}
+#else
+static inline bool cohort_vnode_lending(void)
+{
+	return false;
+}
+#endif
+
+void __cohort_vnode_returned(unsigned long pfn);
+struct folio *__cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
 bool __cohort_free_page(struct page *page, unsigned long pfn);
 unsigned long __cohort_next_pfn(unsigned long pfn);
 bool __cohort_page_parked(const struct page *page);
@@ -79,9 +96,11 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm);
 struct cohort_domain *__cohort_cache_domain(struct address_space *mapping,
 					    gfp_t gfp);
+struct cohort_domain *__cohort_kernel_domain(int nid);
 unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
 				    struct page **pages);
 struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid);
+struct page *cohort_zspage_alloc_noprof(gfp_t gfp);
 struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
 void __cohort_mm_exit(struct mm_struct *mm);
 void cohort_class_changed(struct task_struct *task);
@@ -102,6 +121,8 @@ struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
 static inline bool cohort_free_page(struct page *page, unsigned long pfn,
 				    unsigned int order)
 {
+	if (cohort_vnode_lending() && !order)
+		__cohort_vnode_returned(pfn);
 	return cohort_enabled() && !order && __cohort_free_page(page, pfn);
 }
 
@@ -211,6 +232,26 @@ static inline struct cohort_domain *cohort_anon_domain(struct mm_struct *mm,
 }
 
 /**
+ * cohort_kernel_domain() - where a page belongs whose caller did not say
+ * @gfp: the request
+ * @order: its order; slab that wants more than a page goes past the domains
+ * @nid: preferred node
+ *
+ * Only what the kernel keeps for itself: what can be moved or shrunk, and what
+ * must lie low in memory, goes past the domains as well.
+ *
+ * Return: a domain, NULL for the stock allocator.
+ */
+static inline struct cohort_domain *cohort_kernel_domain(gfp_t gfp,
+						unsigned int order, int nid)
+{
+	if (cohort_region_enabled() && !order &&
+	    !(gfp & (__GFP_MOVABLE | __GFP_RECLAIMABLE | __GFP_DMA | __GFP_DMA32)))
+		return __cohort_kernel_domain(nid);
+	return NULL;
+}
+
+/**
  * cohort_mm_exit() - the last user of @mm is gone and its pages are unmapped
  * @mm: address space after exit_mmap()
  */
@@ -256,6 +297,9 @@ static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
 
 #define cohort_buffer_alloc(...) \
 	alloc_hooks(cohort_buffer_alloc_noprof(__VA_ARGS__))
+
+#define cohort_zspage_alloc(...) \
+	alloc_hooks(cohort_zspage_alloc_noprof(__VA_ARGS__))
 
 #else /* !CONFIG_COHORT */
 
@@ -312,6 +356,120 @@ static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
 }
 
 #define cohort_buffer_alloc(...) alloc_pages(__VA_ARGS__)
+#define cohort_zspage_alloc(...) alloc_page(__VA_ARGS__)
 
 #endif /* CONFIG_COHORT */
+
+#ifdef CONFIG_COHORT_VNODE
+
+DECLARE_STATIC_KEY_FALSE(cohort_vnode_key);
+
+/*
+ * The role of a process: bits of mm->flags that nobody else uses, 0 the default
+ * role, else its number.  So it needs no field, and a remote fault finds it.
+ */
+#define COHORT_VNODE_SHIFT	56
+#define COHORT_VNODE_BITS	(0xfUL << COHORT_VNODE_SHIFT)
+
+/* A line of /proc/PID/vnode with its NUL. */
+#define COHORT_VNODE_LINE	24
+
+bool cohort_vnode_wanted(void);
+int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
+void cohort_vnode_commit(void);
+const char *cohort_vnode_name(struct task_struct *task);
+int cohort_vnode_move(struct task_struct *task, const char *name);
+nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask);
+bool __cohort_vnode_oom_eligible(struct task_struct *task,
+				 const nodemask_t *nodemask);
+bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order,
+			      const nodemask_t *nodemask);
+
+/**
+ * cohort_vnode_bind() - keep a request in the memory of its role
+ * @gfp: the request
+ * @nid: the node to begin with; may be changed
+ * @nodemask: what a memory policy allows, or NULL
+ *
+ * In front of everything else, so that reclaim, kswapd and the OOM killer see
+ * the nodes too.
+ *
+ * Return: the nodes for the request, NULL for all.
+ */
+static inline nodemask_t *cohort_vnode_bind(gfp_t gfp, int *nid,
+					    nodemask_t *nodemask)
+{
+	if (static_branch_unlikely(&cohort_vnode_key))
+		return __cohort_vnode_bind(gfp, nid, nodemask);
+	return nodemask;
+}
+
+/**
+ * cohort_vnode_inherit() - a child has the role of its parent, over exec it stays
+ * @mm: new address space, not in use yet; current has one
+ */
+static inline void cohort_vnode_inherit(struct mm_struct *mm)
+{
+	mm->flags |= READ_ONCE(current->mm->flags) & COHORT_VNODE_BITS;
+}
+
+/**
+ * cohort_vnode_take_back() - lent memory before anybody reclaims
+ * @gfp: the request that found its nodes short
+ * @order: its order
+ * @nodemask: its nodes
+ *
+ * Context: where @gfp may be allocated.
+ * Return: true if it is worth looking again.
+ */
+static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
+					  const nodemask_t *nodemask)
+{
+	return cohort_vnode_lending() && nodemask &&
+	       __cohort_vnode_take_back(gfp, order, nodemask);
+}
+
+/**
+ * cohort_vnode_decides() - does the role decide who may be killed?
+ * @nodemask: the nodes that are short of memory, or NULL
+ */
+static inline bool cohort_vnode_decides(const nodemask_t *nodemask)
+{
+	return static_branch_unlikely(&cohort_vnode_key) && nodemask;
+}
+
+#else /* !CONFIG_COHORT_VNODE */
+
+static inline bool cohort_vnode_wanted(void)
+{
+	return false;
+}
+
+static inline void cohort_vnode_commit(void) { }
+static inline void cohort_vnode_inherit(struct mm_struct *mm) { }
+
+static inline nodemask_t *cohort_vnode_bind(gfp_t gfp, int *nid,
+					    nodemask_t *nodemask)
+{
+	return nodemask;
+}
+
+static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
+					  const nodemask_t *nodemask)
+{
+	return false;
+}
+
+static inline bool cohort_vnode_decides(const nodemask_t *nodemask)
+{
+	return false;
+}
+
+static inline bool __cohort_vnode_oom_eligible(struct task_struct *task,
+					       const nodemask_t *nodemask)
+{
+	return true;
+}
+
+#endif /* CONFIG_COHORT_VNODE */
 #endif /* _LINUX_COHORT_H */

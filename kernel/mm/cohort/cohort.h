@@ -73,7 +73,9 @@
  * @COHORT_BUFFER: block device pages, mostly file system metadata; a journal
  *	pins them for seconds, so they are moved, never dropped by region
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
- * @COHORT_PGTABLE: page tables of processes
+ * @COHORT_KERNEL: unmovable pages nobody hands a domain: slab, page tables,
+ *	pipes; those of one node
+ * @COHORT_ZSPAGE: compressed memory: pages of zsmalloc, which zram swaps to
  * @COHORT_CPB: no page in use: the contiguous page buffer of one CPU
  * @COHORT_NR_KINDS: how many there are
  */
@@ -86,7 +88,8 @@ enum cohort_kind {
 	COHORT_HOT,
 	COHORT_BUFFER,
 	COHORT_VMALLOC,
-	COHORT_PGTABLE,
+	COHORT_KERNEL,
+	COHORT_ZSPAGE,
 	COHORT_CPB,
 	COHORT_NR_KINDS,
 };
@@ -175,6 +178,7 @@ extern struct mutex cohort_mutex;
 extern bool cohort_taking;		/* false: no block is published any more */
 extern unsigned int cohort_order;	/* of a block of the scheme that is on */
 extern unsigned int cohort_region_order;	/* fixed at boot */
+extern bool cohort_region_vmalloc;	/* single unmovable pages have a domain */
 extern unsigned int cohort_cpb_order;	/* changes under cohort_mutex, while off */
 extern unsigned long cohort_parked_max;	/* pages, all zones */
 extern unsigned int cohort_compact_delay_ms;
@@ -234,10 +238,12 @@ bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 /* compact.c */
 struct cohort_block *cohort_pick_victim(struct cohort_domain *dom);
 bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
+struct folio *cohort_get_single(struct page *page);
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
 unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
 			     bool may_wait);
 void cohort_compact_low(void);
+void cohort_compact_swapped(void);
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait);
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
 void cohort_compact_work(struct work_struct *work);
@@ -293,7 +299,7 @@ static inline void cohort_check_domain(struct cohort_domain *dom) { }
 /* Pages of the others can be moved or dropped. */
 static inline bool cohort_unmovable(const struct cohort_domain *dom)
 {
-	return dom->kind == COHORT_VMALLOC || dom->kind == COHORT_PGTABLE;
+	return dom->kind == COHORT_VMALLOC || dom->kind == COHORT_KERNEL;
 }
 
 static inline unsigned int cohort_pages(void)

@@ -133,10 +133,35 @@ bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk)
 	return !kept;
 }
 
+/* On the LRU, or of a driver that knows how to move it: zsmalloc. */
+static bool cohort_movable(struct folio *folio)
+{
+	return folio_test_lru(folio) || __folio_test_movable(folio);
+}
+
+/**
+ * cohort_get_single() - a reference to a folio of one page
+ * @page: any page; what it belongs to may change until the reference is there
+ *
+ * Return: its folio, or NULL if it is free or in a larger one.
+ */
+struct folio *cohort_get_single(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (!folio_try_get(folio))
+		return NULL;
+	if (folio_page(folio, 0) == page && !folio_test_large(folio))
+		return folio;
+	folio_put(folio);
+	return NULL;
+}
+
 /**
  * cohort_isolate() - take a block's pages off the LRU
  * @blk: a picked block
- * @list: receives the folios, each with a reference and counted as isolated
+ * @list: receives the folios, each with a reference; those of the LRU are
+ *	counted as isolated
  *
  * Reads the map without the lock: a page parked meanwhile has no reference to
  * take, and none is handed out of a picked block.
@@ -152,13 +177,13 @@ unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
 		struct page *page = pfn_to_page(pfn + i);
 		struct folio *folio;
 
-		if (cohort_map_test(&blk->map, i) || !PageLRU(page))
+		if (cohort_map_test(&blk->map, i) ||
+		    !(PageLRU(page) || __PageMovable(page)))
 			continue;
-		folio = page_folio(page);
-		if (!folio_try_get(folio))
+		folio = cohort_get_single(page);
+		if (!folio)
 			continue;
-		if (folio_page(folio, 0) == page && !folio_test_large(folio) &&
-		    folio_test_lru(folio) && isolate_folio_to_list(folio, list))
+		if (cohort_movable(folio) && isolate_folio_to_list(folio, list))
 			nr++;
 		folio_put(folio);
 	}
@@ -218,6 +243,21 @@ static void cohort_forget_young(struct cohort_domain *dom)
 	spin_unlock_irqrestore(&dom->lock, flags);
 }
 
+/* Empty one block; false if there is none to be emptied. */
+static bool cohort_compact_block(struct cohort_domain *dom, bool may_wait,
+				 unsigned int *blocks, unsigned int *moved)
+{
+	struct cohort_block *blk = cohort_pick_victim(dom);
+	LIST_HEAD(list);
+
+	if (!blk)
+		return false;
+	cohort_isolate(blk, &list);
+	*moved += cohort_evacuate(dom, &list, may_wait);
+	*blocks += cohort_unpick(dom, blk);
+	return true;
+}
+
 /**
  * cohort_domain_compact() - free what whole blocks can be freed
  * @dom: the domain
@@ -228,21 +268,13 @@ static void cohort_forget_young(struct cohort_domain *dom)
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 {
 	unsigned int blocks = 0, moved = 0, rounds = READ_ONCE(dom->nr_blocks);
-	struct cohort_block *blk;
 
 	while (rounds--) {
-		LIST_HEAD(list);
-
 		/* A process in the background fills no block: none is spared. */
 		if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
 			cohort_forget_young(dom);
-		blk = cohort_pick_victim(dom);
-		if (!blk)
+		if (!cohort_compact_block(dom, may_wait, &blocks, &moved))
 			break;
-
-		cohort_isolate(blk, &list);
-		moved += cohort_evacuate(dom, &list, may_wait);
-		blocks += cohort_unpick(dom, blk);
 		cond_resched();
 	}
 	trace_cohort_domain_compact(dom->kind, blocks, moved, READ_ONCE(dom->nr_parked));
@@ -286,6 +318,49 @@ void cohort_compact_low(void)
 		cohort_compact_queue(dom, 0);
 	}
 	rcu_read_unlock();
+}
+
+/* Of the domains whose pages are swapped out, the one with the most holes. */
+static struct cohort_domain *cohort_most_swapped(void)
+{
+	unsigned long most = 2UL << cohort_order;
+	struct cohort_domain *dom, *found = NULL;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		unsigned long nr = READ_ONCE(dom->nr_parked);
+
+		if (dom->kind > COHORT_SMALL || nr < most)
+			continue;
+		most = nr;
+		found = dom;
+	}
+	if (found && !refcount_inc_not_zero(&found->ref))
+		found = NULL;
+	rcu_read_unlock();
+	return found;
+}
+
+/**
+ * cohort_compact_swapped() - make swapping out free memory
+ *
+ * A page that is swapped out parks in the region of its process.  Left there,
+ * free memory does not rise, and reclaim swaps out more: on a phone with zram,
+ * twice as much.
+ *
+ * Context: kswapd, after a batch of reclaim.
+ */
+void cohort_compact_swapped(void)
+{
+	struct cohort_domain *dom = cohort_most_swapped();
+	unsigned int blocks = 0, moved = 0;
+
+	if (!dom)
+		return;
+	cohort_compact_block(dom, false, &blocks, &moved);
+	trace_cohort_domain_compact(dom->kind, blocks, moved, READ_ONCE(dom->nr_parked));
+	count_vm_events(COHORT_COMPACT, blocks);
+	cohort_domain_put(dom);
 }
 
 /**

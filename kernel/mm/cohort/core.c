@@ -24,6 +24,7 @@ DEFINE_MUTEX(cohort_mutex);
 bool cohort_taking;
 unsigned int cohort_order __read_mostly = COHORT_MAX_ORDER;
 unsigned int cohort_region_order = COHORT_MAX_ORDER;
+bool cohort_region_vmalloc __read_mostly = true;
 unsigned int cohort_cpb_order = COHORT_MAX_SET_ORDER;
 unsigned long cohort_parked_max __read_mostly;
 unsigned int cohort_compact_delay_ms = 200;
@@ -201,6 +202,17 @@ static int __init cohort_region_order_setup(char *text)
 	return 0;
 }
 early_param("cohort.region_order", cohort_region_order_setup);
+
+static int __init cohort_region_vmalloc_setup(char *text)
+{
+	if (!text || kstrtobool(text, &cohort_region_vmalloc)) {
+		pr_err("cohort.region_vmalloc=%s: expected 0 or 1; staying off\n",
+		       text ?: "");
+		cohort_boot_bad = true;
+	}
+	return 0;
+}
+early_param("cohort.region_vmalloc", cohort_region_vmalloc_setup);
 
 static int __init cohort_cpb_order_setup(char *text)
 {

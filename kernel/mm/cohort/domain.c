@@ -174,11 +174,26 @@ unsigned long __cohort_give_back(const struct alloc_context *ac,
 	return nr;
 }
 
+/* __GFP_THISNODE is no nodemask but a zonelist without any other node. */
+static bool cohort_node_ok(const struct alloc_context *ac, int nid)
+{
+#ifdef CONFIG_NUMA
+	/* Compaction's own requests have none. */
+	if (ac->zonelist) {
+		int own = zonelist_node_idx(ac->preferred_zoneref);
+		struct zonelist *lists = NODE_DATA(own)->node_zonelists;
+
+		if (ac->zonelist == &lists[ZONELIST_NOFALLBACK])
+			return nid == own;
+	}
+#endif
+	return !ac->nodemask || node_isset(nid, *ac->nodemask);
+}
+
 static bool cohort_zone_ok(const struct alloc_context *ac, struct page *page)
 {
-	if (page_zonenum(page) > ac->highest_zoneidx)
-		return false;
-	return !ac->nodemask || node_isset(page_to_nid(page), *ac->nodemask);
+	return page_zonenum(page) <= ac->highest_zoneidx &&
+	       cohort_node_ok(ac, page_to_nid(page));
 }
 
 static struct page *cohort_take_from(struct cohort_domain *dom,
@@ -409,8 +424,9 @@ static bool cohort_refill(struct cohort_domain *dom, gfp_t gfp,
 			continue;
 		if (!cohort_buddy_has(zone, cohort_order)) {
 			/* Memory enough, but in pieces: pack what is in no region. */
-			wakeup_kcompactd(zone->zone_pgdat, cohort_order,
-					 ac->highest_zoneidx);
+			if (gfp & __GFP_KSWAPD_RECLAIM)
+				wakeup_kcompactd(zone->zone_pgdat, cohort_order,
+						 ac->highest_zoneidx);
 			continue;
 		}
 		if (cohort_grow(dom, zone, ac->highest_zoneidx, low_wmark_pages(zone)))
@@ -421,6 +437,15 @@ static bool cohort_refill(struct cohort_domain *dom, gfp_t gfp,
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Those who reclaim may use the reserves, which are not for filling blocks.  But
+ * they write the compressed swap; cohort_refill() keeps to the watermarks.
+ */
+static bool cohort_may_take(const struct cohort_domain *dom)
+{
+	return !(current->flags & PF_MEMALLOC) || dom->kind == COHORT_ZSPAGE;
 }
 
 /**
@@ -439,7 +464,7 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 	struct page *page;
 
 	if (ac->migratetype != cohort_migratetype(dom) ||
-	    (current->flags & PF_MEMALLOC))
+	    !zonelist_zone(ac->preferred_zoneref) || !cohort_may_take(dom))
 		return NULL;
 	do {
 		while ((page = cohort_domain_take(dom, ac))) {
@@ -517,6 +542,8 @@ struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
 	struct cohort_domain *dom;
 	struct page *page = NULL;
 
+	if (!zonelist_zone(ac->preferred_zoneref))
+		return NULL;
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
 		if (cohort_may_steal(dom, gfp, ac))

@@ -21,6 +21,12 @@ static inline struct folio *
 cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 			    unsigned int order)
 {
+	if (cohort_vnode_lending() && !order) {
+		struct folio *folio = __cohort_vnode_borrow(mapping, gfp);
+
+		if (folio)
+			return folio;
+	}
 	if (cohort_region_enabled() && !order) {
 		struct cohort_domain *dom = __cohort_cache_domain(mapping, gfp);
 

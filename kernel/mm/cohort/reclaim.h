@@ -67,6 +67,8 @@ void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
 		cohort_cache_settle(dom, blk, &survivors, nr);
 	} while (--sweeps && current_is_kswapd() &&
 		 sc->nr_reclaimed < sc->nr_to_reclaim);
+	if (current_is_kswapd() && total_swap_pages)
+		cohort_compact_swapped();
 	cohort_compact_low();
 }
 

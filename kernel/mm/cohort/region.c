@@ -26,7 +26,8 @@ static struct cohort_domain *cohort_service __read_mostly;
 static struct cohort_domain *cohort_small __read_mostly;
 static struct cohort_domain *cohort_buffer __read_mostly;
 static struct cohort_domain *cohort_vmalloc __read_mostly;
-static struct cohort_domain *cohort_pgtable __read_mostly;
+static struct cohort_domain *cohort_kernel[MAX_NUMNODES] __read_mostly;
+static struct cohort_domain *cohort_zspage __read_mostly;
 static struct cohort_domain *cohort_cache[MAX_NUMNODES] __read_mostly;
 static struct cohort_domain *cohort_hot[MAX_NUMNODES] __read_mostly;
 
@@ -53,10 +54,11 @@ int cohort_region_init(void)
 	      cohort_region_make(&cohort_small, COHORT_SMALL, NUMA_NO_NODE) ?:
 	      cohort_region_make(&cohort_buffer, COHORT_BUFFER, NUMA_NO_NODE) ?:
 	      cohort_region_make(&cohort_vmalloc, COHORT_VMALLOC, NUMA_NO_NODE) ?:
-	      cohort_region_make(&cohort_pgtable, COHORT_PGTABLE, NUMA_NO_NODE);
+	      cohort_region_make(&cohort_zspage, COHORT_ZSPAGE, NUMA_NO_NODE);
 	for_each_node_state(nid, N_MEMORY) {
 		if (!err)
-			err = cohort_region_make(&cohort_cache[nid], COHORT_CACHE, nid) ?:
+			err = cohort_region_make(&cohort_kernel[nid], COHORT_KERNEL, nid) ?:
+			      cohort_region_make(&cohort_cache[nid], COHORT_CACHE, nid) ?:
 			      cohort_region_make(&cohort_hot[nid], COHORT_HOT, nid);
 	}
 	return err;
@@ -174,10 +176,10 @@ struct page *cohort_region_hole(struct cohort_domain *dom,
 }
 
 /*
- * Unmovable pages taken one by one.  Tasks with a memory policy spread or bind
+ * Pages of the kernel's own, taken one by one.  Tasks with a memory policy spread or bind
  * their pages on purpose; they keep the stock path.
  */
-static struct page *cohort_unmovable_alloc(struct cohort_domain *dom, gfp_t gfp,
+static struct page *cohort_single_alloc(struct cohort_domain *dom, gfp_t gfp,
 					   int nid)
 {
 #ifdef CONFIG_NUMA
@@ -195,9 +197,9 @@ static struct page *cohort_unmovable_alloc(struct cohort_domain *dom, gfp_t gfp,
  */
 struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid)
 {
-	if (!cohort_region_enabled())
+	if (!cohort_region_enabled() || !cohort_region_vmalloc)
 		return alloc_pages_node_noprof(nid, gfp, 0);
-	return cohort_unmovable_alloc(cohort_vmalloc, gfp, nid);
+	return cohort_single_alloc(cohort_vmalloc, gfp, nid);
 }
 
 unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
@@ -205,10 +207,12 @@ unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
 {
 	unsigned int i;
 
+	if (!cohort_region_vmalloc)
+		return 0;
 	for (i = 0; i < nr; i++) {
 		if (!(gfp & __GFP_NOFAIL) && fatal_signal_pending(current))
 			break;
-		pages[i] = cohort_unmovable_alloc(cohort_vmalloc, gfp, nid);
+		pages[i] = cohort_single_alloc(cohort_vmalloc, gfp, nid);
 		if (!pages[i])
 			break;
 		if (gfpflags_allow_blocking(gfp))
@@ -218,21 +222,34 @@ unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
 }
 
 /**
- * cohort_pagetable_alloc() - pages of a page table
- * @gfp: flags; those of processes have __GFP_ACCOUNT, the kernel's own stay
- *	for ever
- * @order: order
+ * __cohort_kernel_domain() - where the kernel's own single pages belong
+ * @nid: preferred node
  *
- * The page tables of a process die with it, but there are too few of them for
- * regions of their own.
+ * Slab, page tables, pipe buffers: packed as densely as may be, as they are
+ * many kinds with many lifetimes, and left to the free lists one of them pins
+ * what is free around it.
+ *
+ * Return: a domain whose pages are all of @nid, or NULL.
  */
-struct page *cohort_pagetable_alloc_noprof(gfp_t gfp, unsigned int order)
+struct cohort_domain *__cohort_kernel_domain(int nid)
 {
-	if (!cohort_region_enabled() || order || !(gfp & __GFP_ACCOUNT))
-		return alloc_pages_noprof(gfp, order);
-	return cohort_unmovable_alloc(cohort_pgtable, gfp, NUMA_NO_NODE);
+	return cohort_region_vmalloc ? cohort_kernel[nid] : NULL;
 }
-EXPORT_SYMBOL(cohort_pagetable_alloc_noprof);
+
+/**
+ * cohort_zspage_alloc() - a page for compressed memory
+ * @gfp: flags
+ *
+ * Movable, though on no LRU, and in use for as long as what it holds is swapped
+ * out: next to pages that come and go it would be what stays behind.
+ */
+struct page *cohort_zspage_alloc_noprof(gfp_t gfp)
+{
+	if (!cohort_region_enabled())
+		return alloc_pages_noprof(gfp, 0);
+	return cohort_single_alloc(cohort_zspage, gfp, NUMA_NO_NODE);
+}
+EXPORT_SYMBOL_GPL(cohort_zspage_alloc_noprof);
 
 /*
  * Two regions' worth of holes: with one, the emptiest region is still so full
@@ -269,7 +286,8 @@ struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 		return NULL;
 	cohort_isolate(*blk, &list);
 	list_for_each_entry_safe(folio, next, &list, lru) {
-		bool drop = folio_is_file_lru(folio) && !folio_test_active(folio) &&
+		bool drop = !__folio_test_movable(folio) &&
+			    folio_is_file_lru(folio) && !folio_test_active(folio) &&
 			    !folio_test_dirty(folio) && !folio_test_writeback(folio) &&
 			    !folio_test_unevictable(folio);
 

@@ -11,6 +11,7 @@
 #include <linux/vmstat.h>
 
 #include "cohort.h"
+#include "vnode.h"
 
 #define COHORT_ATTR_RO(_group, _name)					\
 	static struct kobj_attribute _group##_##_name##_attr =		\
@@ -156,7 +157,8 @@ REGION_KIND(cache, COHORT_CACHE);
 REGION_KIND(hot, COHORT_HOT);
 REGION_KIND(buffer, COHORT_BUFFER);
 REGION_KIND(vmalloc, COHORT_VMALLOC);
-REGION_KIND(pgtable, COHORT_PGTABLE);
+REGION_KIND(kernel, COHORT_KERNEL);
+REGION_KIND(zspage, COHORT_ZSPAGE);
 
 static struct attribute *region_attrs[] = {
 	&region_enabled_attr.attr,
@@ -179,8 +181,10 @@ static struct attribute *region_attrs[] = {
 	&region_buffer_parked_kb_attr.attr,
 	&region_vmalloc_blocks_attr.attr,
 	&region_vmalloc_parked_kb_attr.attr,
-	&region_pgtable_blocks_attr.attr,
-	&region_pgtable_parked_kb_attr.attr,
+	&region_kernel_blocks_attr.attr,
+	&region_kernel_parked_kb_attr.attr,
+	&region_zspage_blocks_attr.attr,
+	&region_zspage_parked_kb_attr.attr,
 	NULL,
 };
 
@@ -453,7 +457,8 @@ int __init cohort_sysfs_init(void)
 	cohort_kobj = kobject_create_and_add("cohort", mm_kobj);
 	if (!cohort_kobj)
 		return -ENOMEM;
-	err = sysfs_create_groups(cohort_kobj, cohort_groups);
+	err = sysfs_create_groups(cohort_kobj, cohort_groups) ?:
+	      cohort_vnode_sysfs_init(cohort_kobj);
 	if (err)
 		kobject_put(cohort_kobj);
 	return err;

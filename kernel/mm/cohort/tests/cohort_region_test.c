@@ -6,8 +6,10 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/swap.h>
 #include <linux/vmalloc.h>
+#include <linux/zsmalloc.h>
 
 #include "cohort_test.h"
 
@@ -105,23 +107,101 @@ static void cohort_region_test_vmalloc_domain(struct kunit *test)
 	vfree(area);
 }
 
-/* Those of a process share regions; the kernel's own stay outside. */
-static void cohort_region_test_pgtable_domain(struct kunit *test)
+static bool cohort_region_test_is_kernel(struct kunit *test, gfp_t gfp,
+					 unsigned int order)
 {
-	struct page *page = cohort_pagetable_alloc_noprof(GFP_KERNEL_ACCOUNT |
-							  __GFP_ZERO, 0);
+	struct page *page = alloc_pages(gfp, order);
+	struct cohort_domain *dom;
+	bool is;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	dom = cohort_test_block(page)->dom;
+	is = dom && dom->kind == COHORT_KERNEL && dom->nid == page_to_nid(page);
+	__free_pages(page, order);
+	return is;
+}
+
+/* Whoever does not say: the kernel's own single pages, from any context. */
+static void cohort_region_test_kernel_domain(struct kunit *test)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO;
+
+	KUNIT_EXPECT_TRUE(test, cohort_region_test_is_kernel(test, gfp, 0));
+	KUNIT_EXPECT_TRUE(test, cohort_region_test_is_kernel(test, GFP_ATOMIC, 0));
+	KUNIT_EXPECT_TRUE(test, cohort_region_test_is_kernel(test, gfp | __GFP_THISNODE, 0));
+	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, gfp, 1));
+	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, gfp | __GFP_RECLAIMABLE, 0));
+	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, gfp | __GFP_DMA32, 0));
+	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, GFP_HIGHUSER_MOVABLE, 0));
+}
+
+/* Compressed swap is written by those who reclaim. */
+static void cohort_region_test_zspage_domain(struct kunit *test)
+{
+	unsigned int flags = memalloc_noreclaim_save();
+	struct page *page = cohort_zspage_alloc(GFP_NOWAIT | __GFP_MOVABLE |
+						__GFP_HIGHMEM);
 	struct cohort_domain *dom;
 
+	memalloc_noreclaim_restore(flags);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	dom = cohort_test_block(page)->dom;
-	KUNIT_EXPECT_TRUE(test, dom && dom->kind == COHORT_PGTABLE);
+	KUNIT_EXPECT_TRUE(test, dom && dom->kind == COHORT_ZSPAGE);
 	__free_page(page);
+}
 
-	page = cohort_pagetable_alloc_noprof(GFP_KERNEL | __GFP_ZERO, 0);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	dom = cohort_test_block(page)->dom;
-	KUNIT_EXPECT_TRUE(test, !dom || dom->kind != COHORT_PGTABLE);
-	__free_page(page);
+#define COHORT_REGION_TEST_OBJECTS	(4 * COHORT_BLOCK_PAGES)
+
+/* Each object is a page, and says which it is. */
+static unsigned int cohort_region_test_zs_wrong(struct zs_pool *pool,
+						unsigned long *handle)
+{
+	unsigned int i, wrong = 0;
+
+	for (i = 1; i < COHORT_REGION_TEST_OBJECTS; i += 2) {
+		wrong += *(unsigned int *)zs_map_object(pool, handle[i], ZS_MM_RO) != i;
+		zs_unmap_object(pool, handle[i]);
+	}
+	return wrong;
+}
+
+/* They are on no LRU, but move: zsmalloc knows how. */
+static void cohort_region_test_zspage_compact(struct kunit *test)
+{
+	struct zs_pool *pool;
+	struct cohort_domain *dom = NULL;
+	unsigned long *handle, parked;
+	unsigned int i;
+	void *object;
+
+	if (!IS_ENABLED(CONFIG_ZSMALLOC))
+		kunit_skip(test, "no CONFIG_ZSMALLOC");
+	handle = kunit_kcalloc(test, COHORT_REGION_TEST_OBJECTS, sizeof(*handle), GFP_KERNEL);
+	pool = zs_create_pool("cohort_test");
+	KUNIT_ASSERT_NOT_NULL(test, handle);
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	for (i = 0; i < COHORT_REGION_TEST_OBJECTS; i++) {
+		handle[i] = zs_malloc(pool, PAGE_SIZE, GFP_KERNEL | __GFP_HIGHMEM |
+				      __GFP_MOVABLE);
+		KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(handle[i]));
+		object = zs_map_object(pool, handle[i], ZS_MM_WO);
+		*(unsigned int *)object = i;
+		dom = cohort_test_block(virt_to_page(object))->dom;
+		zs_unmap_object(pool, handle[i]);
+	}
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_ZSPAGE);
+	for (i = 0; i < COHORT_REGION_TEST_OBJECTS; i += 2)
+		zs_free(pool, handle[i]);
+
+	parked = dom->nr_parked;
+	KUNIT_EXPECT_GE(test, parked, COHORT_REGION_TEST_OBJECTS / 2 - cohort_pages());
+	KUNIT_EXPECT_GE(test, cohort_domain_compact(dom, true), 1);
+	KUNIT_EXPECT_LE(test, dom->nr_parked, parked - cohort_pages());
+	KUNIT_EXPECT_EQ(test, cohort_region_test_zs_wrong(pool, handle), 0);
+	for (i = 1; i < COHORT_REGION_TEST_OBJECTS; i += 2)
+		zs_free(pool, handle[i]);
+	zs_destroy_pool(pool);
 }
 
 /* Without a block to be had, a page goes among others that can be moved. */
@@ -276,7 +356,9 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
 	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
-	KUNIT_CASE(cohort_region_test_pgtable_domain),
+	KUNIT_CASE(cohort_region_test_kernel_domain),
+	KUNIT_CASE(cohort_region_test_zspage_domain),
+	KUNIT_CASE(cohort_region_test_zspage_compact),
 	KUNIT_CASE(cohort_region_test_hole),
 	KUNIT_CASE(cohort_region_test_anon_domain),
 	KUNIT_CASE(cohort_region_test_off_and_on),

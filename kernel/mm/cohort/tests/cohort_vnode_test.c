@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layouts of virtual memory nodes: what is refused, and how memory maps that
+ * machines really have are split.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+
+#include "../arith_vnode.h"
+
+#define ALIGN_TO	SZ_4M
+
+static const char *split(struct kunit *test, const char *text,
+			 const struct cohort_span *ram, unsigned int nr, u64 *bound)
+{
+	struct cohort_layout *layout = kunit_kzalloc(test, sizeof(*layout), GFP_KERNEL);
+	const char *why;
+
+	KUNIT_ASSERT_NOT_NULL(test, layout);
+	why = cohort_layout_parse(text, layout);
+	KUNIT_ASSERT_NULL(test, why);
+	return cohort_layout_split(layout, ram, nr, ALIGN_TO, bound);
+}
+
+static void cohort_vnode_test_refused(struct kunit *test)
+{
+	static const char *const texts[] = {
+		"", "trusted", "trusted:512M", "trusted:512M,untrusted:1G",
+		"trusted:rest,untrusted:rest", "trusted:0M,untrusted:rest",
+		"trusted:512M,trusted:rest", "trusted:512,untrusted:rest",
+		"trusted:100%,untrusted:rest", "Trusted:512M,untrusted:rest",
+		"trusted:512M,untrusted:rest,", "lend:512M,untrusted:rest",
+		"a:1M,b:1M,c:1M,d:1M,e:1M,f:1M,g:1M,h:1M,i:rest",
+	};
+	struct cohort_layout *layout = kunit_kzalloc(test, sizeof(*layout), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, layout);
+	for (i = 0; i < ARRAY_SIZE(texts); i++)
+		KUNIT_EXPECT_NOT_NULL_MSG(test, cohort_layout_parse(texts[i], layout),
+					  "%s was taken", texts[i]);
+}
+
+/* 1 GiB below the first megabyte's hole: the lab's small machine. */
+static void cohort_vnode_test_one_gig(struct kunit *test)
+{
+	static const struct cohort_span ram[] = {
+		{ 0x1000, 0x9f000 }, { SZ_1M, SZ_1G - SZ_128K },
+	};
+	u64 bound[COHORT_VNODE_MAX + 1];
+
+	KUNIT_EXPECT_NULL(test, split(test, "a:256M,b:25%,c:rest", ram, 2, bound));
+	KUNIT_EXPECT_EQ(test, bound[0], 0x1000ULL);
+	KUNIT_EXPECT_EQ(test, bound[1], (u64)SZ_256M);
+	KUNIT_EXPECT_EQ(test, bound[2], (u64)SZ_512M);
+	KUNIT_EXPECT_EQ(test, bound[3], (u64)SZ_1G - SZ_128K);
+}
+
+/* 4 GiB with a PCI hole below 4 GiB: the size counts memory, not addresses. */
+static void cohort_vnode_test_four_gig(struct kunit *test)
+{
+	static const struct cohort_span ram[] = {
+		{ 0x1000, 0x9f000 }, { SZ_1M, SZ_2G },
+		{ SZ_4G, SZ_4G + SZ_2G },
+	};
+	u64 bound[COHORT_VNODE_MAX + 1], has;
+
+	KUNIT_EXPECT_NULL(test, split(test, "a:rest,b:1G", ram, 3, bound));
+	KUNIT_EXPECT_EQ(test, bound[1] % ALIGN_TO, 0ULL);
+	has = cohort_ram_between(ram, 3, bound[1], bound[2]);
+	KUNIT_EXPECT_LE(test, has, (u64)SZ_1G + ALIGN_TO);
+	KUNIT_EXPECT_GE(test, has, (u64)SZ_1G - ALIGN_TO);
+	KUNIT_EXPECT_NULL(test, split(test, "a:3G,b:rest", ram, 3, bound));
+	KUNIT_EXPECT_GT(test, bound[1], (u64)SZ_4G);
+	has = cohort_ram_between(ram, 3, bound[0], bound[1]);
+	KUNIT_EXPECT_LE(test, has, 3ULL * SZ_1G + ALIGN_TO);
+	KUNIT_EXPECT_GE(test, has, 3ULL * SZ_1G - ALIGN_TO);
+}
+
+/* Two physical nodes: no piece spans them or two virtual nodes. */
+static void cohort_vnode_test_real_numa(struct kunit *test)
+{
+	static const struct cohort_span ram[] = { { 0, SZ_4G } };
+	static const u64 phys[] = { 0, SZ_1G, SZ_2G, SZ_4G };
+	u64 bound[COHORT_VNODE_MAX + 1], at, end, sum[2] = {};
+	unsigned int i, node, pieces = 0;
+
+	KUNIT_EXPECT_NULL(test, split(test, "a:1536M,b:rest", ram, 1, bound));
+	for (i = 0; i + 1 < ARRAY_SIZE(phys); i++) {
+		for (at = phys[i]; at < phys[i + 1]; at = end, pieces++) {
+			end = phys[i + 1];
+			node = cohort_layout_piece(bound, 2, at, &end);
+			KUNIT_ASSERT_GT(test, end, at);
+			KUNIT_EXPECT_LE(test, end, phys[i + 1]);
+			sum[node] += end - at;
+		}
+	}
+	KUNIT_EXPECT_EQ(test, pieces, 4u);
+	KUNIT_EXPECT_EQ(test, sum[0], 1536ULL * SZ_1M);
+	KUNIT_EXPECT_EQ(test, sum[1], 2560ULL * SZ_1M);
+}
+
+static void cohort_vnode_test_too_big(struct kunit *test)
+{
+	static const struct cohort_span ram[] = { { 0, SZ_1G } };
+	u64 bound[COHORT_VNODE_MAX + 1];
+
+	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:1G,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:1000M,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:60%,b:50%,c:rest", ram, 1, bound));
+	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:16M,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NULL(test, split(test, "a:992M,b:rest", ram, 1, bound));
+}
+
+static struct kunit_case cohort_vnode_test_cases[] = {
+	KUNIT_CASE(cohort_vnode_test_refused),
+	KUNIT_CASE(cohort_vnode_test_one_gig),
+	KUNIT_CASE(cohort_vnode_test_four_gig),
+	KUNIT_CASE(cohort_vnode_test_real_numa),
+	KUNIT_CASE(cohort_vnode_test_too_big),
+	{}
+};
+
+static struct kunit_suite cohort_vnode_test_suite = {
+	.name = "cohort_vnode",
+	.test_cases = cohort_vnode_test_cases,
+};
+kunit_test_suite(cohort_vnode_test_suite);

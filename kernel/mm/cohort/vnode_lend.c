@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Idle memory of a virtual node, lent for clean page cache.
+ *
+ * A less trusted role whose own node is short may read a file into the memory
+ * of a more trusted one that has plenty free.  Such a page has a bit in a map
+ * by frame number, which the free path clears.  When the owner is short, lent
+ * pages are dropped in the order of their frames, so that what comes back is
+ * contiguous, until it has enough: no look at the LRU lists, no regard for who
+ * used them last.  A lent page that was written to since is not clean: it
+ * stays until its owner or the flusher has written it back.
+ *
+ * The map is made when lending is first switched on and never freed; bits are
+ * atomic, and a page with a bit is a page in use.  A lent page that compaction
+ * moves is not told from the owner's any more; reclaim finds it like those.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/fs.h>
+#include <linux/memblock.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/swap.h>
+#include <linux/vmalloc.h>
+
+#include "../internal.h"
+#include "cohort.h"
+#include "vnode.h"
+
+/* Pages isolated at a time: a batch of one TLB flush. */
+#define LEND_BATCH	64
+
+/* A node keeps so much of itself free beyond its high watermarks: 1 / 2^n. */
+#define LEND_KEEP_SHIFT	4
+
+DEFINE_STATIC_KEY_FALSE(cohort_lend_key);
+
+static unsigned long *lent_map;
+static unsigned long lent_pfns;		/* bits in it: memory added later is not lent */
+static bool lending;
+
+static void take_back_work(struct work_struct *work);
+static DECLARE_WORK(lend_work, take_back_work);
+
+/* Free pages of a node beyond its high watermarks; negative if it is short. */
+static long headroom(const struct cohort_vnode *vn)
+{
+	long pages = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		if (node_isset(zone_to_nid(zone), vn->nodes))
+			pages += zone_page_state(zone, NR_FREE_PAGES) - high_wmark_pages(zone);
+	return pages;
+}
+
+static long keeps(const struct cohort_vnode *vn)
+{
+	long pages = 0;
+	int nid;
+
+	for_each_node_mask(nid, vn->nodes)
+		pages += node_present_pages(nid);
+	return pages >> LEND_KEEP_SHIFT;
+}
+
+/* borrowing */
+
+static bool may_hold(struct address_space *mapping, gfp_t gfp)
+{
+	return (gfp & __GFP_MOVABLE) && !(gfp & __GFP_WRITE) && mapping->host &&
+	       S_ISREG(mapping->host->i_mode) && !mapping_unevictable(mapping) &&
+	       !(current->flags & PF_MEMALLOC_PIN);
+}
+
+static struct folio *borrow_from(struct cohort_vnode *vn, gfp_t gfp)
+{
+	struct page *page;
+
+	gfp &= ~__GFP_RECLAIM;
+	page = __alloc_pages_noprof(gfp | __GFP_COMP | __GFP_NOWARN | __GFP_NOMEMALLOC,
+				    0, vn->nid, &vn->nodes);
+	if (!page)
+		return NULL;
+	if (page_to_pfn(page) >= lent_pfns) {
+		__free_page(page);
+		return NULL;
+	}
+	set_bit(page_to_pfn(page), lent_map);
+	atomic_long_inc(&vn->lent);
+	return page_folio(page);
+}
+
+/**
+ * __cohort_vnode_borrow() - a page of a more trusted node for the page cache
+ * @mapping: file it will belong to
+ * @gfp: the request
+ *
+ * Return: a folio, or NULL: nobody lends, or the own node has memory.
+ */
+struct folio *__cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
+{
+	struct cohort_vnode *own, *vn;
+
+	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp) || !may_hold(mapping, gfp))
+		return NULL;
+	own = cohort_vnode_current();
+	if (headroom(own) > 0)
+		return NULL;
+	for (vn = cohort_vnodes; vn < own; vn++) {
+		struct folio *folio = NULL;
+
+		if (headroom(vn) > keeps(vn))
+			folio = borrow_from(vn, gfp);
+		if (folio)
+			return folio;
+	}
+	return NULL;
+}
+
+static struct cohort_vnode *vnode_of_pfn(unsigned long pfn)
+{
+	int nid = page_to_nid(pfn_to_page(pfn));
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		if (node_isset(nid, cohort_vnodes[i].nodes))
+			return &cohort_vnodes[i];
+	return NULL;
+}
+
+/**
+ * __cohort_vnode_returned() - a page is being freed that may have been lent
+ * @pfn: its frame number
+ *
+ * Context: any but NMI.
+ */
+void __cohort_vnode_returned(unsigned long pfn)
+{
+	struct cohort_vnode *vn;
+
+	if (pfn >= lent_pfns || !test_bit(pfn, lent_map) || !test_and_clear_bit(pfn, lent_map))
+		return;
+	vn = vnode_of_pfn(pfn);
+	if (vn)
+		atomic_long_dec(&vn->lent);
+}
+
+/* taking back */
+
+static bool isolate_lent(unsigned long pfn, struct list_head *list)
+{
+	struct page *page = pfn_to_page(pfn);
+	struct folio *folio;
+	bool done;
+
+	if (!PageLRU(page))
+		return false;
+	folio = cohort_get_single(page);
+	if (!folio)
+		return false;
+	done = folio_test_lru(folio) && !folio_test_dirty(folio) &&
+	       !folio_test_writeback(folio) && isolate_folio_to_list(folio, list);
+	folio_put(folio);
+	return done;
+}
+
+/* Up to a batch of lent pages between two frames; where to go on in @pfn. */
+static unsigned long drop_batch(struct pglist_data *pgdat, unsigned long *pfn,
+				unsigned long end)
+{
+	unsigned long nr = 0;
+	LIST_HEAD(list);
+
+	while (nr < LEND_BATCH) {
+		*pfn = find_next_bit(lent_map, end, *pfn);
+		if (*pfn >= end)
+			break;
+		nr += isolate_lent((*pfn)++, &list);
+	}
+	if (nr) {
+		nr = reclaim_clean_pages_from_list(&pgdat->node_zones[0], &list);
+		putback_movable_pages(&list);
+	}
+	return nr;
+}
+
+/* One round over the lent pages of a node at most. */
+static unsigned long take_from_node(struct cohort_vnode *vn, struct pglist_data *pgdat,
+				    unsigned long want)
+{
+	unsigned long start = pgdat->node_start_pfn;
+	unsigned long end = min(pgdat_end_pfn(pgdat), lent_pfns);
+	unsigned long from = READ_ONCE(vn->hand), pfn, got = 0;
+
+	if (from < start || from >= end)
+		from = start;
+	for (pfn = from; pfn < end && got < want; cond_resched())
+		got += drop_batch(pgdat, &pfn, end);
+	if (got < want)
+		for (pfn = start; pfn < from && got < want; cond_resched())
+			got += drop_batch(pgdat, &pfn, from);
+	WRITE_ONCE(vn->hand, pfn);
+	return got;
+}
+
+static unsigned long take_from(struct cohort_vnode *vn, unsigned long want)
+{
+	unsigned long got = 0;
+	int nid;
+
+	lru_add_drain();
+	for_each_node_mask(nid, vn->nodes)
+		if (got < want && atomic_long_read(&vn->lent) > 0)
+			got += take_from_node(vn, NODE_DATA(nid), want - got);
+	return got;
+}
+
+/* Until the owner has what it keeps, or all of it if lending was switched off. */
+static void take_back_work(struct work_struct *work)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++) {
+		struct cohort_vnode *vn = &cohort_vnodes[i];
+		long want = keeps(vn) - headroom(vn);
+
+		if (!READ_ONCE(lending))
+			want = atomic_long_read(&vn->lent);
+		if (want > 0 && atomic_long_read(&vn->lent) > 0)
+			take_from(vn, want);
+	}
+}
+
+/**
+ * __cohort_vnode_take_back() - the owner of a node is short of memory
+ * @gfp: its request
+ * @order: its order
+ * @nodemask: its nodes
+ *
+ * Return: true if pages came back.
+ */
+bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *nodemask)
+{
+	const gfp_t reclaim = __GFP_DIRECT_RECLAIM | __GFP_FS | __GFP_IO;
+	struct cohort_vnode *vn;
+	unsigned long got;
+
+	if (!in_task() || (current->flags & PF_MEMALLOC))
+		return false;
+	vn = cohort_vnode_current();
+	if (nodemask != &vn->nodes || atomic_long_read(&vn->lent) <= 0)
+		return false;
+	queue_work(system_unbound_wq, &lend_work);
+	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))
+		return false;
+	fs_reclaim_acquire(gfp);
+	got = take_from(vn, max(2UL << order, 4UL * LEND_BATCH));
+	fs_reclaim_release(gfp);
+	return got > 0;
+}
+
+/**
+ * cohort_vnode_lends() - is lending switched on?
+ */
+bool cohort_vnode_lends(void)
+{
+	return READ_ONCE(lending);
+}
+
+/**
+ * cohort_vnode_lend() - switch lending on or off
+ * @on: what to do; off takes back what is clean before it returns
+ *
+ * Context: sleeps.
+ * Return: 0 or -ENOMEM.
+ */
+int cohort_vnode_lend(bool on)
+{
+	int err = 0;
+
+	mutex_lock(&cohort_mutex);
+	if (on && !lent_map) {
+		lent_pfns = max_pfn;
+		lent_map = vzalloc(BITS_TO_LONGS(lent_pfns) * sizeof(long));
+		if (!lent_map)
+			err = -ENOMEM;
+		else
+			static_branch_enable(&cohort_lend_key);
+	}
+	if (!err)
+		WRITE_ONCE(lending, on);
+	mutex_unlock(&cohort_mutex);
+	if (!err && !on && lent_map) {
+		queue_work(system_unbound_wq, &lend_work);
+		flush_work(&lend_work);
+	}
+	return err;
+}
