@@ -241,6 +241,7 @@ static void serve(const struct buf_req *req)
 		drop(req->slot, true, 1);
 	if (req->op != BUF_ALLOC && req->op != BUF_GPU)
 		return;
+	role_borrow(sh->conf.prof[req->slot].role);
 	s->buf_error = req->op == BUF_ALLOC ? do_alloc(req->slot, req->bytes) :
 					      do_gpu(req->slot, req->bytes);
 	bump(&s->buf_done);

@@ -321,6 +321,7 @@ static void one_launch(uint32_t n)
 static void __attribute__((noreturn)) finish(void)
 {
 	bench_fault("end");
+	profile_report();
 	if (stress_wanted())
 		stress_finish();
 	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",
@@ -340,6 +341,7 @@ void am_main(void)
 	note("boot done, %llu kB free",
 	     (unsigned long long)read_vmstat("nr_free_pages") * 4);
 	sample(0);
+	profile_start();
 	records_flush();
 	for (n = 1; n <= sh->conf.launches; n++)
 		one_launch(n);

@@ -70,6 +70,7 @@ void app_start(struct app *a, struct rng *r)
 		if (step == STEPS / 2)
 			buffers_build(a, r, 1, 4);
 	}
+	messages_show(p);
 	buffers_build(a, r, 3, 4);	/* the first frame */
 	db_write(p->name, r, p->db_writes);
 }
@@ -78,6 +79,7 @@ void app_resume(struct app *a, struct rng *r)
 {
 	read_files(a, r, a->prof->warm_file_kb / 2);
 	heap_touch(&a->heap, r);
+	messages_show(a->prof);
 	buffers_build(a, r, 1, 1);
 	read_files(a, r, a->prof->warm_file_kb / 2);
 }

@@ -4,8 +4,11 @@
  *
  *   phone NAME | seed N | launches N | time virtual|real
  *   write PATH VALUE          a policy's knob, applied before the phone starts
+ *   swap DEVICE BYTES         swapped to; incompressible bytes of a heap page
  *   set KEY N                 a setting; every key of the table must appear
  *   minfree ADJ KB            lmkd level, ascending adj
+ *   role NAME none | role NAME vnode VNODE | role NAME cgroup MIN_KB LOW_KB
+ *   native ROLE               role of the processes that init starts
  *   experiment KIND KEY=N...  after the launches; KIND exit or throughput
  *   proc NAME CLASS ADJ KEY=N...    a process started at boot
  *   app NAME KEY=N...         an application (home=1: the launcher)
@@ -37,7 +40,7 @@ static const struct key set_keys[] = {
 	SET(churn_pool), SET(gpu_piece_kb), SET(lmkd_psi), SET(lmkd_poll_ms),
 	SET(lmkd_idle_ms), SET(lmkd_psi_partial_ms), SET(lmkd_psi_complete_ms),
 	SET(lmkd_thrashing_pct), SET(normal_restart), SET(launch_timeout_ms), SET(fault_bench_mb),
-	SET(map_cell_pages), SET(maps), SET(time_scale),
+	SET(map_cell_pages), SET(maps), SET(time_scale), SET(pressure_from),
 };
 
 #define PROF(field) { #field, offsetof(struct profile, field) }
@@ -46,7 +49,8 @@ static const struct key prof_keys[] = {
 	PROF(trim_pct), PROF(code_kb), PROF(res_kb), PROF(cold_file_kb),
 	PROF(warm_file_kb), PROF(buf_min_kb), PROF(buf_max_kb),
 	PROF(piece_min_kb), PROF(piece_max_kb), PROF(piece_align_kb),
-	PROF(gpu_kb), PROF(db_writes), PROF(stream_kb), PROF(threads),
+	PROF(gpu_kb), PROF(db_writes), PROF(stream_kb), PROF(threads), PROF(messages),
+	PROF(flood_kb), PROF(zero_kb), PROF(zero_every),
 };
 
 #define EXP(field) { #field, offsetof(struct experiment, field) }
@@ -104,11 +108,46 @@ static struct profile *new_profile(struct conf *conf, const char *name)
 		fatal("phone.conf: bad or too many processes");
 	conf->nr_prof++;
 	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->role = NO_ROLE;
+	p->zero_every = 1;
 	return p;
 }
 
+static int role_index(const struct conf *conf, const char *name)
+{
+	int i;
+
+	for (i = 0; i < conf->nr_roles; i++)
+		if (!strcmp(conf->role[i].name, name))
+			return i;
+	fatal("phone.conf: unknown role %s", name);
+}
+
+/* role NAME KIND ... */
+static void do_role(struct conf *conf, char **save)
+{
+	struct role *role = &conf->role[conf->nr_roles];
+	const char *name = strtok_r(NULL, " ", save), *kind = strtok_r(NULL, " ", save);
+	const char *a = strtok_r(NULL, " ", save), *b = strtok_r(NULL, " ", save);
+
+	if (!name || !kind || conf->nr_roles == MAX_ROLES)
+		fatal("phone.conf: bad or too many roles");
+	conf->nr_roles++;
+	snprintf(role->name, sizeof(role->name), "%s", name);
+	if (!strcmp(kind, "vnode") && a) {
+		role->kind = ROLE_VNODE;
+		snprintf(role->vnode, sizeof(role->vnode), "%s", a);
+	} else if (!strcmp(kind, "cgroup") && a && b) {
+		role->kind = ROLE_CGROUP;
+		role->min_kb = number(a, name);
+		role->low_kb = number(b, name);
+	} else if (strcmp(kind, "none")) {
+		fatal("phone.conf: role %s: bad kind %s", name, kind);
+	}
+}
+
 /* The KEY=N words that are left on the line. */
-static void profile_words(struct profile *p, char **save)
+static void profile_words(struct conf *conf, struct profile *p, char **save)
 {
 	char *word, *eq;
 
@@ -119,6 +158,8 @@ static void profile_words(struct profile *p, char **save)
 		*eq = '\0';
 		if (!strcmp(word, "home"))
 			p->home = number(eq + 1, word);
+		else if (!strcmp(word, "role"))
+			p->role = role_index(conf, eq + 1);
 		else
 			put(prof_keys, ARRAY_SIZE(prof_keys), p, word, eq + 1, NULL);
 	}
@@ -134,7 +175,7 @@ static void do_proc(struct conf *conf, char **save)
 		fatal("phone.conf: proc %s: class and adj wanted", p->name);
 	p->class = class_of(class);
 	p->adj = atoi(adj);
-	profile_words(p, save);
+	profile_words(conf, p, save);
 }
 
 static void do_app(struct conf *conf, char **save)
@@ -142,7 +183,7 @@ static void do_app(struct conf *conf, char **save)
 	struct profile *p = new_profile(conf, strtok_r(NULL, " ", save));
 
 	p->class = CLASS_APP;
-	profile_words(p, save);
+	profile_words(conf, p, save);
 }
 
 static void experiment_words(struct experiment *exp, const struct key *keys, size_t n,
@@ -203,6 +244,19 @@ static void do_write(struct conf *conf, char **save)
 	conf->nr_write++;
 }
 
+static void do_swap(struct conf *conf, char **save)
+{
+	const char *dev = strtok_r(NULL, " ", save);
+	const char *bytes = strtok_r(NULL, " ", save);
+
+	if (!dev || !bytes)
+		fatal("phone.conf: swap: device and bytes wanted");
+	snprintf(conf->swap, sizeof(conf->swap), "%s", dev);
+	conf->fill_bytes = number(bytes, "swap");
+	if (conf->fill_bytes > PAGE - sizeof(uint64_t))
+		fatal("phone.conf: swap: more bytes than a page has");
+}
+
 static void do_minfree(struct conf *conf, char **save, int *n)
 {
 	const char *adj = strtok_r(NULL, " ", save);
@@ -232,8 +286,12 @@ static void do_line(struct conf *conf, struct parse *ps, char *line)
 		return do_proc(conf, &save);
 	if (!strcmp(verb, "app"))
 		return do_app(conf, &save);
+	if (!strcmp(verb, "role"))
+		return do_role(conf, &save);
 	if (!strcmp(verb, "experiment"))
 		return do_experiment(conf, &save);
+	if (!strcmp(verb, "swap"))
+		return do_swap(conf, &save);
 	if (!strcmp(verb, "minfree"))
 		return do_minfree(conf, &save, &ps->minfree);
 	a = strtok_r(NULL, " ", &save);
@@ -247,6 +305,8 @@ static void do_line(struct conf *conf, struct parse *ps, char *line)
 		conf->seed = number(a, verb);
 	else if (!strcmp(verb, "launches"))
 		conf->launches = number(a, verb);
+	else if (!strcmp(verb, "native"))
+		conf->native_role = role_index(conf, a);
 	else if (!strcmp(verb, "time"))
 		conf->real_time = !strcmp(a, "real");
 	else if (!strcmp(verb, "set"))
@@ -280,6 +340,7 @@ void conf_load(struct conf *conf, const char *path)
 
 	if (!f)
 		fatal("%s: %s", path, strerror(errno));
+	conf->native_role = NO_ROLE;
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
 		do_line(conf, &ps, line);

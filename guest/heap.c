@@ -21,9 +21,30 @@ void heap_init(struct heap *h, uint64_t max_kb)
 		fatal("mmap of a heap: %s", strerror(errno));
 }
 
+/*
+ * Where memory is swapped to compressed memory, what is in a page decides how
+ * much that holds: a part of it is noise, once for each frame it gets.
+ */
+static void fill(volatile uint64_t *word, uint64_t page)
+{
+	uint64_t *last = (uint64_t *)word + sh->conf.fill_bytes / sizeof(*word);
+	uint64_t *p, noise = page + 1;
+
+	for (p = (uint64_t *)word + 1; p <= last; p++) {
+		noise ^= noise << 13;
+		noise ^= noise >> 7;
+		noise ^= noise << 17;
+		*p = noise;
+	}
+}
+
 static void touch(struct heap *h, uint64_t page)
 {
-	*(volatile uint64_t *)(h->base + page * PAGE) = page + 1;
+	volatile uint64_t *word = (uint64_t *)(h->base + page * PAGE);
+
+	*word = page + 1;
+	if (sh->conf.fill_bytes && !word[1])
+		fill(word, page);
 }
 
 /* The wait of a process for a lock, a message or a frame. */

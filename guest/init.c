@@ -96,6 +96,7 @@ static void spawn(void (*entry)(void))
 	if (pid)
 		return;
 	set_adj(getpid(), ADJ_NATIVE);
+	role_enter(sh->conf.native_role);
 	entry();
 }
 
@@ -109,7 +110,10 @@ int main(void)
 	records_open();
 	conf_load(&sh->conf, "/phone.conf");
 	apply_writes();
+	roles_setup();
 	sampler_hello();
+	swap_on();
+	roles_record();
 	mount_data();
 	make_pipe(sh->zygote_pipe);
 	make_pipe(sh->gralloc_pipe);

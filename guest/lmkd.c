@@ -8,8 +8,8 @@
  * as free in both. The victim is the process with the highest oom_score_adj,
  * the one used longest ago among equals, and never the foreground.
  *
- * Without swap "swap is low" is always true, as anonymous memory can go
- * nowhere. Storage of the deterministic machine answers at once, so stalls are
+ * "Swap is low" below a tenth of it, and without swap always, as anonymous
+ * memory can go nowhere; with swap left only thrashing kills. Storage of the deterministic machine answers at once, so stalls are
  * short: an allocation that had to reclaim counts as an event too, and one of
  * the lower minfree levels stays in force.
  */
@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "phone.h"
@@ -31,6 +32,7 @@
 #define DEATH_TIMEOUT_MS 1000
 #define PERCEPTIBLE_ADJ 200
 #define NO_KILL 1001
+#define SWAP_LOW_PCT 10		/* ro.lmk.swap_free_low_percentage */
 #define FLOOR_LEVEL 4		/* the minfree level that psi mode defends too */
 
 struct memory {			/* pages */
@@ -41,27 +43,45 @@ struct marks {			/* pages, all zones */
 	uint64_t min, low, high, reserve;
 };
 
-static struct marks marks;
-static struct memory last;	/* at the check before */
-static struct {
-	uint64_t since, refault;
-} window;			/* refaults are counted over a second */
+/*
+ * Memory that is watched by itself: all of it, or that of one virtual node,
+ * whose shortage is the matter of its own processes alone.
+ */
+struct domain {
+	const struct role *role;	/* with a virtual node, or NULL for everything */
+	struct marks marks;
+	struct memory last;		/* at the check before */
+	uint64_t scale_pct;		/* of the machine's memory: levels shrink with it */
+	struct {
+		uint64_t since, refault;
+	} window;			/* refaults are counted over a second */
+};
+
+static struct domain domains[MAX_ROLES];
+static int nr_domains;
 static char text[16384];
 
-static void read_memory(struct memory *m)
+/* Stalls and refaults are counted by the kernel for the machine only. */
+static void read_memory(const struct domain *d, struct memory *m)
 {
 	uint64_t file;
 
 	if (slurp("/proc/vmstat", text, sizeof(text)) < 0)
 		fatal("lmkd: /proc/vmstat: %s", strerror(errno));
-	m->free = vmstat_value(text, "nr_free_pages");
-	m->parked = vmstat_value(text, "nr_cohort_free");
-	file = vmstat_value(text, "nr_file_pages");
-	m->file = file - vmstat_value(text, "nr_shmem");
 	m->refault = vmstat_value(text, "workingset_refault_file");
 	m->stall = vmstat_value(text, "allocstall_normal") +
 		   vmstat_value(text, "allocstall_movable") +
 		   vmstat_value(text, "allocstall_dma32");
+	if (d->role) {
+		m->free = role_vnode_kb(d->role, "free_kb") / 4;
+		m->parked = role_vnode_kb(d->role, "parked_kb") / 4;
+		m->file = role_vnode_kb(d->role, "file_kb") / 4;
+		return;
+	}
+	m->free = vmstat_value(text, "nr_free_pages");
+	m->parked = vmstat_value(text, "nr_cohort_free");
+	file = vmstat_value(text, "nr_file_pages");
+	m->file = file - vmstat_value(text, "nr_shmem");
 }
 
 static uint64_t max_protection(const char *list)
@@ -80,16 +100,20 @@ static uint64_t max_protection(const char *list)
 }
 
 /* Watermarks and the reserve no one may count on, from /proc/zoneinfo. */
-static void read_marks(void)
+static void read_marks(struct domain *d)
 {
 	static char zones[32768];
 	char word[32], rest[200], *line, *save;
 	struct marks m = { 0 };
+	unsigned int node;
+	bool mine = true;
 
 	if (slurp("/proc/zoneinfo", zones, sizeof(zones)) < 0)
 		fatal("lmkd: /proc/zoneinfo: %s", strerror(errno));
 	for (line = strtok_r(zones, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		if (sscanf(line, " %31s %199[^\n]", word, rest) != 2)
+		if (sscanf(line, "Node %u, zone", &node) == 1)
+			mine = !d->role || d->role->nodes >> node & 1;
+		if (!mine || sscanf(line, " %31s %199[^\n]", word, rest) != 2)
 			continue;
 		if (!strcmp(word, "min"))
 			m.min += strtoull(rest, NULL, 10);
@@ -101,52 +125,114 @@ static void read_marks(void)
 			m.reserve += max_protection(rest);
 	}
 	m.high = m.min + 2 * (m.low - m.min);
-	marks = m;
+	d->marks = m;
+}
+
+static bool watched(const char *vnode)
+{
+	int i;
+
+	for (i = 0; i < nr_domains; i++)
+		if (!strcmp(domains[i].role->vnode, vnode))
+			return true;
+	return false;
+}
+
+static void find_domains(void)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * 4;
+	int i;
+
+	for (i = 0; i < sh->conf.nr_roles; i++) {
+		const struct role *role = &sh->conf.role[i];
+
+		if (role->kind != ROLE_VNODE || watched(role->vnode))
+			continue;
+		domains[nr_domains].scale_pct = role_vnode_kb(role, "size_kb") * 100 / all;
+		domains[nr_domains++].role = role;
+	}
+	if (!nr_domains)
+		domains[nr_domains++].scale_pct = 100;
+	for (i = 0; i < nr_domains; i++) {
+		read_marks(&domains[i]);
+		read_memory(&domains[i], &domains[i].last);
+	}
 }
 
 /* The highest adj that must go at these levels, NO_KILL if none. */
-static int minfree_adj(const struct memory *m)
+static int minfree_adj(const struct domain *d, const struct memory *m)
 {
 	const struct settings *set = &sh->conf.set;
-	uint64_t free = m->free + m->parked;
+	uint64_t free = m->free + m->parked, level;
 	int i;
 
-	free = free > marks.reserve ? free - marks.reserve : 0;
-	for (i = 0; i < MAX_MINFREE; i++)
-		if (free * 4 < set->minfree_kb[i] && m->file * 4 < set->minfree_kb[i])
+	free = free > d->marks.reserve ? free - d->marks.reserve : 0;
+	for (i = 0; i < MAX_MINFREE; i++) {
+		level = set->minfree_kb[i] * d->scale_pct / 100;
+		if (free * 4 < level && m->file * 4 < level)
 			return set->minfree_adj[i] ? (int)set->minfree_adj[i] : 1;
+	}
 	return NO_KILL;
 }
 
-static int psi_adj(const struct memory *m, bool partial, bool complete)
+static bool swap_is_low(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) || info.freeswap <= info.totalswap * SWAP_LOW_PCT / 100;
+}
+
+static int psi_adj(const struct domain *d, const struct memory *m, bool partial, bool complete)
 {
 	uint64_t free = m->free + m->parked;
-	uint64_t refaults = m->refault - window.refault;
+	uint64_t refaults = m->refault - d->window.refault;
 	bool thrashing = refaults * 100 > m->file * sh->conf.set.lmkd_thrashing_pct;
 
-	uint64_t floor = sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4;
+	uint64_t floor = sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4 * d->scale_pct / 100;
 	bool bare = free < floor && m->file < floor;
 
-	if (complete || (bare && free < marks.low))
+	if (complete || (bare && free < d->marks.low))
 		return 1;
 	if (bare)
 		return PERCEPTIBLE_ADJ + 1;
-	if (!partial && !thrashing && m->stall == last.stall)
+	if (!partial && !thrashing && m->stall == d->last.stall)
 		return NO_KILL;
-	return free < marks.high ? PERCEPTIBLE_ADJ + 1 : NO_KILL;
+	if (!thrashing && !swap_is_low())
+		return NO_KILL;
+	return free < d->marks.high ? PERCEPTIBLE_ADJ + 1 : NO_KILL;
 }
 
-static int pick(int min_adj)
+static bool lives_in(const struct domain *d, int slot)
+{
+	int role = sh->conf.prof[slot].role;
+
+	if (!d->role)
+		return true;
+	return role != NO_ROLE && !strcmp(sh->conf.role[role].vnode, d->role->vnode);
+}
+
+/* Is slot `i` a better victim than `best`? Who is protected comes last. */
+static bool rather(int i, int best)
+{
+	const struct slot *a = &sh->slot[i], *b = &sh->slot[best];
+	bool spared = role_protected(sh->conf.prof[i].role);
+
+	if (spared != role_protected(sh->conf.prof[best].role))
+		return !spared;
+	return a->adj > b->adj || (a->adj == b->adj && a->last_used < b->last_used);
+}
+
+static int pick(const struct domain *d, int min_adj)
 {
 	int i, best = -1;
 
 	for (i = 0; i < sh->conf.nr_prof; i++) {
 		struct slot *s = &sh->slot[i];
 
-		if (s->pid <= 0 || s->adj < min_adj || s->lmkd_killed == (uint32_t)s->pid)
+		if (s->pid <= 0 || s->adj < min_adj ||
+		    s->lmkd_killed == (uint32_t)s->pid || !lives_in(d, i))
 			continue;
-		if (best < 0 || s->adj > sh->slot[best].adj ||
-		    (s->adj == sh->slot[best].adj && s->last_used < sh->slot[best].last_used))
+		if (best < 0 || rather(i, best))
 			best = i;
 	}
 	return best;
@@ -184,9 +270,9 @@ static void report(int victim, int pid, int adj, uint64_t t, const struct memory
 	       (unsigned long long)m->parked * 4, (unsigned long long)(now_ns() - t), zones);
 }
 
-static bool kill_one(int min_adj, const struct memory *m)
+static bool kill_one(const struct domain *d, int min_adj, const struct memory *m)
 {
-	int victim = pick(min_adj), pid, pidfd, adj;
+	int victim = pick(d, min_adj), pid, pidfd, adj;
 	struct slot *s;
 	uint64_t t;
 
@@ -207,22 +293,22 @@ static bool kill_one(int min_adj, const struct memory *m)
 	return true;
 }
 
-static void check(bool partial, bool complete)
+static void check(struct domain *d, bool partial, bool complete)
 {
 	uint64_t now = now_ns();
 	struct memory m;
 	int adj;
 
 	do {
-		read_memory(&m);
-		adj = sh->conf.set.lmkd_psi ? psi_adj(&m, partial, complete) :
-					      minfree_adj(&m);
+		read_memory(d, &m);
+		adj = sh->conf.set.lmkd_psi ? psi_adj(d, &m, partial, complete) :
+					      minfree_adj(d, &m);
 		partial = complete = false;	/* one event, one kill */
-		last = m;
-	} while (adj != NO_KILL && kill_one(adj, &m));
-	if (now - window.since > NSEC_PER_MSEC * 1000) {
-		window.since = now;
-		window.refault = m.refault;
+		d->last = m;
+	} while (adj != NO_KILL && kill_one(d, adj, &m));
+	if (now - d->window.since > NSEC_PER_MSEC * 1000) {
+		d->window.since = now;
+		d->window.refault = m.refault;
 	}
 }
 
@@ -242,6 +328,7 @@ static void loop(struct pollfd *fds, int nr)
 {
 	const struct settings *set = &sh->conf.set;
 	char drain[64];
+	int i;
 
 	for (;;) {
 		uint32_t busy = __atomic_load_n(&sh->busy, __ATOMIC_ACQUIRE);
@@ -250,9 +337,12 @@ static void loop(struct pollfd *fds, int nr)
 			continue;
 		if (fds[0].revents && read(fds[0].fd, drain, sizeof(drain)) < 0)
 			fatal("lmkd: pipe: %s", strerror(errno));
-		if (fds[0].revents)
-			read_marks();	/* a policy may have moved them */
-		check(nr > 1 && fds[1].revents & POLLPRI, nr > 1 && fds[2].revents & POLLPRI);
+		for (i = 0; i < nr_domains; i++) {
+			if (fds[0].revents)
+				read_marks(&domains[i]);	/* a policy may have moved them */
+			check(&domains[i], nr > 1 && fds[1].revents & POLLPRI,
+			      nr > 1 && fds[2].revents & POLLPRI);
+		}
 	}
 }
 
@@ -264,8 +354,7 @@ void lmkd_main(void)
 	int nr = 1;
 
 	set_name("lmkd");
-	read_marks();
-	read_memory(&last);
+	find_domains();
 	mlockall(MCL_CURRENT | MCL_FUTURE);
 	sched_setscheduler(0, SCHED_FIFO, &fifo);
 	if (set->lmkd_psi) {

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define CGROUPS "/sys/fs/cgroup"
 #define PAGE 4096UL
 #define KB 1024UL
 #define MB (1024UL * 1024UL)
@@ -27,6 +28,8 @@
 #define MAX_MINFREE 6
 #define RING_SIZE (2 * MB)
 #define NO_APP (-1)
+#define MAX_ROLES 8
+#define NO_ROLE (-1)
 
 /* oom_score_adj as Android's ProcessList.java writes it */
 #define ADJ_NATIVE (-1000)
@@ -84,6 +87,7 @@ struct settings {
 	uint64_t map_cell_pages;	/* 0: no physical maps */
 	uint64_t maps;			/* physical maps a run */
 	uint64_t time_scale;		/* waits are divided by this */
+	uint64_t pressure_from;		/* first launch under memory pressure, 0: none */
 };
 
 enum class { CLASS_PERSISTENT, CLASS_SERVICE, CLASS_NORMAL, CLASS_APP };
@@ -107,6 +111,10 @@ struct profile {
 	uint64_t db_writes;		/* synced 4 KiB writes a launch */
 	uint64_t stream_kb;		/* content written and read once in a use */
 	uint64_t threads;
+	uint64_t messages;		/* in its SQLite database */
+	uint64_t flood_kb;		/* of the pressure file, read a launch */
+	uint64_t zero_kb, zero_every;	/* a heap zeroed and freed, in every nth launch */
+	int role;			/* index into conf.role[], NO_ROLE */
 };
 
 /* What is done after the launches: the workload's experiment. */
@@ -122,6 +130,15 @@ struct experiment {
 	uint64_t quiet_ms;		/* rest before and after */
 };
 
+/* What keeps a role's memory apart; ROLE_NONE under policies that know none. */
+struct role {
+	char name[16];
+	enum { ROLE_NONE, ROLE_VNODE, ROLE_CGROUP } kind;
+	char vnode[16];
+	uint64_t nodes;			/* mask of the virtual node's NUMA nodes */
+	uint64_t min_kb, low_kb;	/* protection of the cgroup */
+};
+
 struct write_line {
 	char path[160];
 	char value[96];
@@ -134,10 +151,15 @@ struct conf {
 	bool real_time;
 	struct settings set;
 	struct experiment exp;
+	char swap[64];			/* device, empty for none */
+	uint64_t fill_bytes;		/* of a heap page that cannot be compressed */
 	struct profile prof[MAX_SLOTS];
 	int nr_prof;
 	struct write_line write[MAX_WRITES];
 	int nr_write;
+	struct role role[MAX_ROLES];
+	int nr_roles;
+	int native_role;		/* of the processes that init starts */
 	uint8_t launch[MAX_LAUNCHES];	/* index into prof[] */
 };
 
@@ -163,6 +185,7 @@ struct slot {
 	uint64_t last_used;		/* launch number, for LRU order */
 	uint32_t buf_done;		/* answers of the buffer allocator */
 	int32_t buf_error;
+	uint64_t work_bytes, work_ns;	/* memory pressure it made, and how long that took */
 };
 
 struct shared {
@@ -196,6 +219,7 @@ void bump(uint32_t *word);
 void fatal(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 ssize_t slurp(const char *path, char *buf, size_t size);
 int spit(const char *path, const char *value);
+int cgroup_make(const char *name, const char *controller);
 void set_adj(int pid, int adj);
 void set_name(const char *name);
 uint64_t vmstat_value(const char *text, const char *name);
@@ -206,6 +230,9 @@ void records_open(void);
 void record(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void records_flush(void);
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- swap.c ---- */
+void swap_on(void);
 
 /* ---- heap.c ---- */
 struct heap {
@@ -256,6 +283,17 @@ void app_work(struct app *a, struct rng *r);
 void service_start(struct app *a, struct rng *r);
 void service_work(struct app *a, struct rng *r);
 
+/* ---- role.c, pressure.c, messages.c ---- */
+void roles_setup(void);
+void roles_record(void);
+void role_enter(int index);
+void role_borrow(int index);
+bool role_protected(int index);
+uint64_t role_vnode_kb(const struct role *role, const char *file);
+void pressure_start(int slot);
+void pressure_record(uint32_t launch);
+void messages_show(const struct profile *p);
+
 /* ---- allocator.c ---- */
 enum buf_op { BUF_ALLOC, BUF_GPU, BUF_GPU_AGE, BUF_FREE, BUF_FREE_ALL };
 
@@ -300,6 +338,20 @@ pid_t experiment_fork(const char *name, uint64_t first_cpu, uint64_t last_cpu);
 char *experiment_map(uint64_t pages);
 void exit_run(void);
 void throughput_run(void);
+
+/* ---- profile.c ---- */
+void profile_start(void);
+void profile_report(void);
+
+/* ---- storms.c ---- */
+void storm_processes(void);
+bool storm_bomb_prepare(void);
+bool storm_hog_prepare(void);
+void storm_bomb(void);
+void storm_hog(void);
+void storm_bad_page(void);
+bool storm_cma_prepare(void);
+void storm_cma(void);
 
 /* ---- stress.c ---- */
 bool stress_wanted(void);

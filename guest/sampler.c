@@ -71,6 +71,34 @@ static void cpu(char *p, size_t size)
 		n += snprintf(p + n, size - n, "%s%s", n ? "," : "", word);
 }
 
+/* Free blocks of each node, where policies split memory into nodes. */
+static void nodes(uint32_t launch)
+{
+	char *line, *save;
+	unsigned int node;
+	int at;
+
+	load("/proc/buddyinfo");
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *p, blocks[256];
+		size_t n = 0;
+
+		if (sscanf(line, "Node %u, zone %*s%n", &node, &at) != 1)
+			continue;
+		for (p = line + at; *p && n < sizeof(blocks) - 1; p++) {
+			if (*p != ' ')
+				blocks[n++] = *p;
+			else if (n && blocks[n - 1] != ',')
+				blocks[n++] = ',';
+		}
+		while (n && blocks[n - 1] == ',')
+			n--;
+		blocks[n] = '\0';
+		record("{\"r\":\"node\",\"n\":%u,\"node\":%u,\"blocks\":[%s]}",
+		       launch, node, blocks);
+	}
+}
+
 void sampler_hello(void)
 {
 	struct utsname un;
@@ -98,6 +126,9 @@ void sampler_sample(uint32_t launch, int alive, int cached)
 	record("{\"r\":\"sample\",\"t\":%llu,\"n\":%u,\"buddy\":[%s],\"vm\":[%s],"
 	       "\"alive\":%d,\"cached\":%d,\"cpu\":[%s]}",
 	       (unsigned long long)t, launch, zones, out, alive, cached, cpus);
+	if (sh->conf.nr_roles)
+		nodes(launch);
+	pressure_record(launch);
 }
 
 /* The same for one moment of an experiment. */

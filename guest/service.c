@@ -12,6 +12,7 @@ void service_start(struct app *a, struct rng *r)
 	heap_init(&a->heap, a->prof->heap_kb * 2);
 	heap_grow(&a->heap, r, pages(a->prof->heap_kb));
 	file_touch(&system_image, r, pages(sh->conf.set.service_file_kb));
+	pressure_start(a->slot);
 }
 
 void service_work(struct app *a, struct rng *r)

@@ -5,7 +5,8 @@
  * pages given back or poisoned, allocations that fail. Only with phone_stress=
  * on the kernel's command line, which PID 1 finds in its environment: region
  * (or on), cpb, or all for one after the other; meant for a kernel with every
- * check built in.
+ * check built in. With phone_stress=account the phone is left in peace, and only
+ * its end is looked at.
  *
  * At the end everybody dies, and what is left of memory must be what there was
  * before anybody was born.
@@ -39,10 +40,14 @@
 #define PARKED_BIT 45		/* of /proc/kpageflags */
 #define LOST_MAX_KB (6 * 1024)	/* page_owner and lockdep learn as they go */
 
-enum action { TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, NR_ACTIONS };
+enum action {
+	TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, STORM, BOMB, HOG,
+	BAD_PAGE, CONTIG, NR_ACTIONS
+};
 
 static const char *const action_name[NR_ACTIONS] = {
-	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison",
+	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison", "storm", "bomb",
+	"hog", "badpage", "contig",
 };
 
 /* A scheme: its directory, and what the files that count its blocks end in. */
@@ -70,10 +75,19 @@ static bool wanted(const struct scheme *scheme)
 	return !strcmp(value, scheme->name) || !strcmp(value, "all");
 }
 
+static bool only_account(void)
+{
+	const char *value = getenv("phone_stress");
+
+	return value && !strcmp(value, "account");
+}
+
 bool stress_wanted(void)
 {
 	size_t i;
 
+	if (only_account())
+		return true;
 	for (i = 0; i < NR_SCHEMES; i++)
 		if (wanted(&schemes[i]))
 			return true;
@@ -313,8 +327,23 @@ static void act(enum action action, struct rng *r)
 	case FAULTS:
 		faults();
 		break;
-	default:
+	case HWPOISON:
 		hwpoison(r);
+		break;
+	case STORM:
+		storm_processes();
+		break;
+	case BOMB:
+		storm_bomb();
+		break;
+	case HOG:
+		storm_hog();
+		break;
+	case BAD_PAGE:
+		storm_bad_page();
+		break;
+	default:
+		storm_cma();
 	}
 	count[action]++;
 }
@@ -402,6 +431,7 @@ static void __attribute__((noreturn)) end(void)
 		n += snprintf(text + n, sizeof(text) - n, " %s %llu", action_name[i],
 			      (unsigned long long)count[i]);
 	note("stress:%s", text);
+	find_running();
 	if (!access(FAIL "probability", W_OK))
 		tell(FAIL "probability", "0");
 	if (running)
@@ -415,18 +445,39 @@ static void __attribute__((noreturn)) end(void)
 	power_off();
 }
 
-void stress_main(void)
+/* Whatever chance has left out is done now, and four storms. */
+static void act_on_the_rest(const bool *can, struct rng *r)
+{
+	int i;
+
+	for (i = 0; i < NR_ACTIONS; i++)
+		if (can[i] && !count[i])
+			act(i, r);
+	while (count[STORM] < 4)
+		act(STORM, r);
+}
+
+static void __attribute__((noreturn)) account_main(void)
+{
+	while (!__atomic_load_n(&sh->stress_stop, __ATOMIC_ACQUIRE))
+		sleep_ns(PAUSE_MAX_MS * NSEC_PER_MSEC);
+	end();
+}
+
+static void __attribute__((noreturn)) act_main(void)
 {
 	bool can[NR_ACTIONS] = {
 		[TOGGLE] = true, [GIVE_BACK] = true, [COMPACT] = true, [DROP] = true,
 		[HOTPLUG] = nr_cpus() > 1,
 		[FAULTS] = faults_prepare(),
 		[HWPOISON] = !access(POISON "corrupt-pfn", W_OK),
+		[STORM] = true, [BAD_PAGE] = true,
+		[BOMB] = storm_bomb_prepare(), [HOG] = storm_hog_prepare(),
+		[CONTIG] = storm_cma_prepare(),
 	};
 	struct rng r;
 	uint64_t i;
 
-	set_name("stress");
 	rng_seed(&r, sh->conf.seed, 0x57e55);
 	find_running();
 	while (!__atomic_load_n(&sh->stress_stop, __ATOMIC_ACQUIRE)) {
@@ -436,7 +487,16 @@ void stress_main(void)
 			act(i, &r);
 		pause_a_little(&r);
 	}
+	act_on_the_rest(can, &r);
 	end();
+}
+
+void stress_main(void)
+{
+	set_name("stress");
+	if (only_account())
+		account_main();
+	act_main();
 }
 
 /* The run is over: the stress process writes the last record, and kills us. */

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,6 +127,22 @@ int spit(const char *path, const char *value)
 		ret = -errno;
 	close(fd);
 	return ret;
+}
+
+/* A control group with that controller ("+memory"); 0 or -errno. */
+int cgroup_make(const char *name, const char *controller)
+{
+	char path[96];
+	int err;
+
+	if (access(CGROUPS "/cgroup.controllers", F_OK) &&
+	    mount("cgroup", CGROUPS, "cgroup2", 0, NULL))
+		return -errno;
+	err = spit(CGROUPS "/cgroup.subtree_control", controller);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), CGROUPS "/%s", name);
+	return mkdir(path, 0755) ? -errno : 0;
 }
 
 void set_adj(int pid, int adj)

@@ -51,6 +51,7 @@ static void child(int slot)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	role_enter(sh->conf.prof[slot].role);
 	break_sharing(slot);
 	process_run(slot);
 }

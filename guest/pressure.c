@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory pressure from inside a process: in every launch it reads on in a big
+ * file, over and over, or allocates a big heap, fills it with zeroes and frees
+ * it. How much of that it gets done, and in what time, is counted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define PRESSURE_FILE "/data/pressure"
+#define CHUNK (256 * KB)
+
+static void count(struct slot *s, uint64_t bytes, uint64_t since)
+{
+	__atomic_add_fetch(&s->work_bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&s->work_ns, now_ns() - since, __ATOMIC_RELAXED);
+}
+
+static void flood(struct slot *s, int fd, uint64_t *at, uint64_t kb)
+{
+	static char buf[CHUNK];
+	uint64_t t;
+	ssize_t n;
+
+	for (; kb >= CHUNK / KB; kb -= CHUNK / KB) {
+		t = now_ns();
+		n = pread(fd, buf, CHUNK, *at);
+		if (n < 0)
+			fatal(PRESSURE_FILE ": %s", strerror(errno));
+		*at = n < (ssize_t)CHUNK ? 0 : *at + n;
+		count(s, n, t);
+	}
+}
+
+static void zero(struct slot *s, uint64_t kb)
+{
+	uint64_t at, t, size = kb * KB;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		fatal("pressure: %s", strerror(errno));
+	madvise(p, size, MADV_NOHUGEPAGE);
+	for (at = 0; at + CHUNK <= size; at += CHUNK) {
+		t = now_ns();
+		memset(p + at, 0, CHUNK);
+		count(s, CHUNK, t);
+	}
+	munmap(p, size);
+}
+
+static uint32_t next_launch(uint32_t last)
+{
+	uint32_t n;
+
+	while ((n = __atomic_load_n(&sh->launch, __ATOMIC_ACQUIRE)) == last)
+		futex_wait(&sh->launch, last, 0);
+	return n;
+}
+
+static void *work(void *arg)
+{
+	struct slot *s = arg;
+	const struct profile *p = &sh->conf.prof[s - sh->slot];
+	int fd = p->flood_kb ? open(PRESSURE_FILE, O_RDONLY | O_CLOEXEC) : -1;
+	uint32_t n = 0;
+	uint64_t at = 0;
+
+	if (p->flood_kb && fd < 0)
+		fatal(PRESSURE_FILE ": %s", strerror(errno));
+	for (;;) {
+		n = next_launch(n);
+		if (n < sh->conf.set.pressure_from)
+			continue;
+		if (p->flood_kb)
+			flood(s, fd, &at, p->flood_kb);
+		if (p->zero_kb && n % p->zero_every == 0)
+			zero(s, p->zero_kb);
+	}
+	return NULL;
+}
+
+/* Beside the process's own loop, which goes on to take commands. */
+void pressure_start(int slot)
+{
+	const struct profile *p = &sh->conf.prof[slot];
+	pthread_t thread;
+
+	if (!sh->conf.set.pressure_from || (!p->flood_kb && !p->zero_kb))
+		return;
+	if (pthread_create(&thread, NULL, work, &sh->slot[slot]))
+		fatal("pressure: no thread");
+}
+
+/* What all of them got done so far. */
+void pressure_record(uint32_t launch)
+{
+	uint64_t bytes = 0, ns = 0;
+	int i;
+
+	if (!sh->conf.set.pressure_from)
+		return;
+	for (i = 0; i < sh->conf.nr_prof; i++) {
+		bytes += __atomic_load_n(&sh->slot[i].work_bytes, __ATOMIC_RELAXED);
+		ns += __atomic_load_n(&sh->slot[i].work_ns, __ATOMIC_RELAXED);
+	}
+	record("{\"r\":\"work\",\"n\":%u,\"bytes\":%llu,\"ns\":%llu}", launch,
+	       (unsigned long long)bytes, (unsigned long long)ns);
+}

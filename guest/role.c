@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Roles: groups of processes that a policy keeps apart, by a virtual memory
+ * node or by a memory cgroup. The workload says who has which role; a policy
+ * that does not know the role leaves its processes alone.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define VNODES "/sys/kernel/mm/cohort/vnode/"
+
+static void cgroup_value(const char *role, const char *file, uint64_t kb)
+{
+	char path[96], value[32];
+	int err;
+
+	snprintf(path, sizeof(path), CGROUPS "/%s/%s", role, file);
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)(kb * KB));
+	err = spit(path, value);
+	if (err)
+		fatal("%s: %s", path, strerror(-err));
+}
+
+static void make_cgroup(const struct role *role)
+{
+	int err = cgroup_make(role->name, "+memory");
+
+	if (err)
+		fatal("memory cgroup %s: %s", role->name, strerror(-err));
+	cgroup_value(role->name, "memory.min", role->min_kb);
+	cgroup_value(role->name, "memory.low", role->low_kb);
+}
+
+/* A list of nodes, "0" or "0,2-3", as a mask. */
+static uint64_t parse_nodes(const char *list)
+{
+	uint64_t mask = 0, from, to;
+	char *end;
+
+	for (; *list && *list != '\n'; list = *end == ',' ? end + 1 : end) {
+		from = to = strtoull(list, &end, 10);
+		if (*end == '-')
+			to = strtoull(end + 1, &end, 10);
+		for (; from <= to && from < 64; from++)
+			mask |= 1ULL << from;
+	}
+	return mask;
+}
+
+uint64_t role_vnode_kb(const struct role *role, const char *file)
+{
+	char path[96], text[64];
+
+	snprintf(path, sizeof(path), VNODES "%s/%s", role->vnode, file);
+	if (slurp(path, text, sizeof(text)) < 0)
+		fatal("%s: %s", path, strerror(errno));
+	return strtoull(text, NULL, 10);
+}
+
+static void find_vnode(struct role *role)
+{
+	char path[96], text[64];
+
+	snprintf(path, sizeof(path), VNODES "%s/nodes", role->vnode);
+	if (slurp(path, text, sizeof(text)) < 0)
+		fatal("the kernel has no virtual node %s", role->vnode);
+	role->nodes = parse_nodes(text);
+}
+
+/* Before the first process of the phone: groups are made, nodes looked up. */
+void roles_setup(void)
+{
+	struct conf *conf = &sh->conf;
+	int i;
+
+	for (i = 0; i < conf->nr_roles; i++) {
+		struct role *role = &conf->role[i];
+
+		if (role->kind == ROLE_VNODE)
+			find_vnode(role);
+		else if (role->kind == ROLE_CGROUP)
+			make_cgroup(role);
+	}
+}
+
+/* What the lab needs to tell the roles apart. */
+void roles_record(void)
+{
+	const struct conf *conf = &sh->conf;
+	int i;
+
+	for (i = 0; i < conf->nr_prof; i++)
+		if (conf->prof[i].role != NO_ROLE)
+			record("{\"r\":\"role\",\"app\":\"%s\",\"role\":\"%s\",\"nodes\":%llu}",
+			       conf->prof[i].name, conf->role[conf->prof[i].role].name,
+			       (unsigned long long)conf->role[conf->prof[i].role].nodes);
+}
+
+/* The calling process takes the role; its children will have it. */
+void role_enter(int index)
+{
+	const struct role *role = &sh->conf.role[index];
+	char path[96];
+	int err = 0;
+
+	if (index == NO_ROLE)
+		return;
+	if (role->kind == ROLE_VNODE) {
+		err = spit("/proc/self/vnode", role->vnode);
+	} else if (role->kind == ROLE_CGROUP) {
+		snprintf(path, sizeof(path), CGROUPS "/%s/cgroup.procs", role->name);
+		err = spit(path, "0");
+	}
+	if (err)
+		fatal("role %s: %s", role->name, strerror(-err));
+}
+
+/*
+ * Memory is charged to whom it is made for: the buffer service takes the role
+ * of its client while it serves. Pages of dma-bufs have no cgroup.
+ */
+void role_borrow(int index)
+{
+	static int borrowed = NO_ROLE;
+
+	if (index == NO_ROLE || index == borrowed ||
+	    sh->conf.role[index].kind != ROLE_VNODE)
+		return;
+	role_enter(index);
+	borrowed = index;
+}
+
+/* Whose victims are picked last: a protected cgroup's. */
+bool role_protected(int index)
+{
+	return index != NO_ROLE && sh->conf.role[index].kind == ROLE_CGROUP &&
+	       sh->conf.role[index].min_kb;
+}

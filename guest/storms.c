@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For the stress: processes by the hundred, a fork bomb and a hog in control
+ * groups of their own, pages of a process that go bad, contiguous memory on
+ * demand. Each undoes what it did; what it does must never end the run.
+ */
+#include <asm/mman.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define POISON "/sys/kernel/debug/hwpoison/"
+#define CMA "/sys/kernel/debug/cma/reserved/"
+
+#define STORM 100		/* processes; more take a debug kernel longer than a guest may be silent */
+#define STORM_PAGES 24
+#define BOMB_PIDS "48"
+#define BOMB_MS 300
+#define HOG_LIMIT "16M"
+#define HOG_MB 48
+#define CMA_PAGES "2048"
+
+static void touch_pages(char *p, uint64_t pages)
+{
+	while (pages--)
+		*(volatile char *)(p + pages * PAGE) = 1;
+}
+
+static char *fresh(uint64_t pages)
+{
+	char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* A child that does not outlive its job, whatever that does to it. */
+static int in_child(void (*job)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		set_adj(getpid(), ADJ_CACHED_MAX);
+		job();
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	return status;
+}
+
+static void live_shortly(void)
+{
+	char *p = fresh(STORM_PAGES);
+
+	if (p)
+		touch_pages(p, STORM_PAGES);
+}
+
+void storm_processes(void)
+{
+	int i;
+
+	for (i = 0; i < STORM; i++)
+		in_child(live_shortly);
+}
+
+static bool group_write(const char *group, const char *file, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), CGROUPS "/%s/%s", group, file);
+	return !spit(path, value);
+}
+
+/* A group below a limit of that controller, if the kernel has it. */
+static bool group_make(const char *group, const char *controller, const char *file,
+		       const char *limit)
+{
+	return !cgroup_make(group, controller) && group_write(group, file, limit);
+}
+
+bool storm_bomb_prepare(void)
+{
+	return group_make("bomb", "+pids", "pids.max", BOMB_PIDS);
+}
+
+bool storm_hog_prepare(void)
+{
+	return group_make("hog", "+memory", "memory.max", HOG_LIMIT);
+}
+
+static void bomb(void)
+{
+	if (!group_write("bomb", "cgroup.procs", "0"))
+		_exit(1);
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		live_shortly();
+		if (fork() < 0)
+			sleep_ns(NSEC_PER_MSEC);
+	}
+}
+
+/* Its orphans are ours, not PID 1's, which would take them for native processes. */
+void storm_bomb(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!fork()) {
+		set_adj(getpid(), ADJ_CACHED_MAX);
+		bomb();
+	}
+	sleep_ns(BOMB_MS * NSEC_PER_MSEC);
+	if (!group_write("bomb", "cgroup.kill", "1"))
+		fatal("stress: the fork bomb cannot be killed");
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+static void hog(void)
+{
+	char *p = fresh(HOG_MB * MB / PAGE);
+
+	if (p && group_write("hog", "cgroup.procs", "0"))
+		touch_pages(p, HOG_MB * MB / PAGE);
+}
+
+/* Out of memory inside the group: the hog dies, or is swapped out. */
+void storm_hog(void)
+{
+	in_child(hog);
+}
+
+static uint64_t pfn_of(const char *p)
+{
+	uint64_t entry = 0;
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || pread(fd, &entry, sizeof(entry), (uintptr_t)p / PAGE * 8) != 8)
+		entry = 0;
+	if (fd >= 0)
+		close(fd);
+	return entry & ((1ULL << 55) - 1);
+}
+
+/* The contents of a page with too many corrected errors move elsewhere. */
+static void bad_page_soft(void)
+{
+	char *p = fresh(8);
+
+	if (!p)
+		return;
+	memset(p, 0x5a, 8 * PAGE);
+	if (!madvise(p + PAGE, PAGE, MADV_SOFT_OFFLINE) && p[PAGE] != 0x5a)
+		_exit(2);
+}
+
+/* The frame stays out of use: a page less for each. */
+static void bad_page_hard(void)
+{
+	char value[32], *p = fresh(8);
+
+	if (!p)
+		return;
+	touch_pages(p, 8);
+	snprintf(value, sizeof(value), "%llu", (unsigned long long)pfn_of(p + PAGE));
+	spit(POISON "corrupt-pfn", value);
+	touch_pages(p, 8);	/* its owner is killed, if it was not yet */
+}
+
+void storm_bad_page(void)
+{
+	int status = in_child(bad_page_soft);
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		fatal("stress: a page lost its contents when it was taken out of use");
+	if (!access(POISON "corrupt-pfn", W_OK))
+		in_child(bad_page_hard);
+}
+
+bool storm_cma_prepare(void)
+{
+	return !access(CMA "alloc", W_OK);
+}
+
+/* What is in the way moves; it may be pinned, and then this fails. */
+void storm_cma(void)
+{
+	if (!spit(CMA "alloc", CMA_PAGES) && spit(CMA "free", CMA_PAGES))
+		fatal("stress: contiguous memory cannot be returned");
+}
