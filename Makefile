@@ -4,7 +4,7 @@ VENV := .venv
 COHORT := $(VENV)/bin/cohort
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-PACKAGES := bc binutils bison ccache e2fsprogs flex gcc git libc6-dev libelf-dev libssl-dev \
+PACKAGES := bc binutils bison ccache e2fsprogs flex gcc git libc6-dev libelf-dev libsqlite3-dev libssl-dev \
 	patch perl python3 python3-venv qemu-system-x86 shellcheck util-linux xz-utils
 # The release the patches are made for; a later one of the series will do if it is gone.
 SOURCE := linux-source-6.12

@@ -20,6 +20,7 @@ EXIT_INTERRUPTED = 130
 # `cohort --help` imports none of them: pandas alone takes half a second.
 VERBS = {
     "doctor": "What this host can do.",
+    "status": "What Cohort does on a live machine.",
     "kernel": "Fetch, patch, build and test the kernel.",
     "run": "Run one policy on one workload.",
     "compare": "Run several policies and compare them in a table.",

@@ -78,13 +78,18 @@ def progress() -> Iterator[Board]:
 
 
 def line_writer(title: str) -> Update:
-    """Progress for a log file: a line every LINE_EVERY_S seconds, and one at the end."""
+    """Progress for a log file: a line every LINE_EVERY_S seconds, and one at the end.
+
+    A piece of work may have several parts (fetch, then build): counting from below starts anew.
+    """
     last = time.monotonic()
-    ended = False
+    before, ended = 0, False
 
     def update(done: int, total: int) -> None:
-        nonlocal last, ended
+        nonlocal last, before, ended
         now = time.monotonic()
+        ended = ended and done >= before
+        before = done
         finished = total > 0 and done >= total
         if ended or (not finished and now - last < LINE_EVERY_S):
             return

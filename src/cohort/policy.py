@@ -66,6 +66,27 @@ SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
 SysfsPath = Annotated[str, AfterValidator(_sysfs_path)]
 
 
+class Role(BaseModel):
+    """What a policy does for the processes of a role of the workload.
+
+    Either they live in the virtual memory node `vnode`, or in a memory cgroup of which
+    `memory_min_mb` are never reclaimed and `memory_low_mb` not before everything else.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    vnode: Name | None = None
+    memory_min_mb: int = 0
+    memory_low_mb: int = 0
+
+    @property
+    def line(self) -> str:
+        """As guest/conf.c reads it."""
+        if self.vnode is not None:
+            return f"vnode {self.vnode}"
+        return f"cgroup {self.memory_min_mb * 1024} {self.memory_low_mb * 1024}"
+
+
 class Policy(BaseModel):
     """One way to run the phone.
 
@@ -81,6 +102,7 @@ class Policy(BaseModel):
     cmdline: list[Word] = []
     sysctl: dict[SysctlName, Knob] = {}
     sysfs: dict[SysfsPath, Knob] = {}
+    role: dict[Name, Role] = {}
     kernel: Literal["cohort", "stock"] = "cohort"
 
     def writes(self) -> list[tuple[str, str]]:
@@ -93,7 +115,7 @@ class Policy(BaseModel):
     @property
     def digest(self) -> str:
         """A hash of all that changes a run; name and title do not."""
-        effect = self.model_dump(exclude={"name", "title"})
+        effect = self.model_dump(exclude={"name", "title"} | ({"role"} if not self.role else set()))
         return hashlib.sha256(json.dumps(effect, sort_keys=True).encode()).hexdigest()
 
 

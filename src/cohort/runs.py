@@ -216,6 +216,7 @@ def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) 
         launches=spec.launches or workload.launches.value,
         writes=spec.policy.writes(),
         time="virtual" if accel == "deterministic" else "real",
+        roles={name: role.line for name, role in spec.policy.role.items()},
     )
     guest_bin = build_guest(paths.made("guest"))
     storage = build_storage(workload, paths.made("storage"))

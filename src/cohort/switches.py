@@ -4,6 +4,7 @@ The kernel prints an error and stays off when it does not understand one: the ru
 the stock kernel under a wrong name.
 """
 
+import re
 from collections.abc import Sequence
 
 from cohort.errors import UsageError
@@ -12,7 +13,10 @@ SCHEMES = ("off", "region", "cpb")
 RIVALS = {"region", "cpb"}
 ORDERS = {"cohort.region_order": range(5, 9), "cohort.cpb_order": range(1, 5)}
 REFILLS = ("split", "remnants")
-PARAMETERS = ("cohort", *ORDERS, "cohort.cpb_refill")
+BOOLEANS = ("cohort.region_vmalloc",)
+VNODE = ("cohort.vnode", "cohort.vnode_default")
+PARAMETERS = ("cohort", *ORDERS, *BOOLEANS, "cohort.cpb_refill", *VNODE)
+SHARE = re.compile(r"([a-z][a-z0-9_-]{0,14}):(?:([1-9][0-9]*)[MG]|([1-9][0-9]?)%|(rest))")
 
 
 def check(words: Sequence[str], where: str) -> None:
@@ -35,6 +39,12 @@ def problem(word: str) -> str | None:
         orders = ORDERS[name]
         known = value.isdecimal() and int(value) in orders
         return None if known else f"{word}: not an order from {orders[0]} to {orders[-1]}"
+    if name in BOOLEANS:
+        return None if value in ("0", "1") else f"{word}: not 0 or 1"
+    if name == "cohort.vnode":
+        return _layout_problem(word, value)
+    if name == "cohort.vnode_default":
+        return None if re.fullmatch(r"[a-z][a-z0-9_-]{0,14}", value) else f"{word}: no node's name"
     return None if value in REFILLS else f"{word}: not one of {_list(REFILLS)}"
 
 
@@ -48,6 +58,18 @@ def _scheme_problem(word: str, value: str) -> str | None:
     if len(schemes) > 1 and "off" in schemes:
         return f"{word}: off stands alone"
     return None
+
+
+def _layout_problem(word: str, value: str) -> str | None:
+    shares = [SHARE.fullmatch(share) for share in value.split(",")]
+    if not all(shares):
+        return f"{word}: a node is NAME:SIZE, the size a number with M, G or %, or rest"
+    names = [share[1] for share in shares if share]
+    if len(set(names)) != len(names):
+        return f"{word}: two nodes have one name"
+    if sum(bool(share and share[4]) for share in shares) != 1:
+        return f"{word}: exactly one node takes the rest"
+    return None if 2 <= len(names) <= 8 else f"{word}: not 2 to 8 nodes"
 
 
 def _list(names: Sequence[str]) -> str:

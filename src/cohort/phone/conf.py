@@ -3,15 +3,16 @@
 The sequence comes from the seed and the workload alone, so all policies replay the same launches.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from cohort.errors import UsageError
-from cohort.phone.schema import App, Category, Workload
+from cohort.phone.schema import App, Category, Process, Workload
 
 _MASK = (1 << 64) - 1
 MAX_LAUNCHES = 20000
 PAGES_PER_MB = 256
+ZRAM = "zram0"
 
 
 def _splitmix(state: int) -> Iterator[int]:
@@ -68,24 +69,43 @@ def render_conf(
     launches: int,
     writes: Sequence[tuple[str, str]],
     time: Literal["virtual", "real"],
+    roles: Mapping[str, str] | None = None,
 ) -> str:
     """The text of /phone.conf.
 
-    `writes` are (path, value) of the policy, applied before the phone starts. `time` "real"
-    shortens the waits of people, for guests whose clock is the host's. Raises UsageError for a
-    number of launches or a write that the guest cannot take.
+    `writes` are (path, value) of the policy, applied before the phone starts; `roles` is what it
+    does for a role, "vnode NAME" or "cgroup MIN_KB LOW_KB". `time` "real" shortens the waits of
+    people, for guests whose clock is the host's. Raises UsageError for a number of launches or a
+    write that the guest cannot take.
     """
     if not 1 <= launches <= MAX_LAUNCHES:
         raise UsageError(f"launches: {launches} is not between 1 and {MAX_LAUNCHES}")
     if not 0 <= seed <= _MASK:
         raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1")
     lines = [f"phone {workload.name}", f"seed {seed}", f"launches {launches}", f"time {time}"]
-    lines += [_write_line(path, value) for path, value in writes]
-    lines += [f"set {key} {value}" for key, value in _settings(workload, time).items()]
+    lines += [_write_line(path, value) for path, value in [*_swap_writes(workload), *writes]]
+    if workload.swap is not None:
+        lines.append(f"swap /dev/{ZRAM} {workload.swap.noise_bytes.value}")
+    lines += [f"set {key} {value}" for key, value in _settings(workload, time, launches).items()]
+    lines += [f"role {role} {(roles or {}).get(role, 'none')}" for role in workload.roles]
+    lines += [f"native {workload.native_role}"] if workload.native_role else []
     lines += [f"minfree {x.adj.value} {x.kb.value}" for x in workload.lmkd.level]
     lines += [*_experiment_lines(workload), *_process_lines(workload), *_app_lines(workload)]
     lines += [f"launch {x}" for x in launch_sequence(workload, seed=seed, launches=launches)]
     return "\n".join(lines) + "\n"
+
+
+def _swap_writes(workload: Workload) -> list[tuple[str, str]]:
+    """What sets up the zram device; the policy's writes come after and may say otherwise."""
+    swap = workload.swap
+    if swap is None:
+        return []
+    return [
+        (f"/sys/block/{ZRAM}/comp_algorithm", swap.algorithm),
+        (f"/sys/block/{ZRAM}/disksize", f"{swap.zram_mb.value}M"),
+        ("/proc/sys/vm/swappiness", str(swap.swappiness.value)),
+        ("/proc/sys/vm/page-cluster", str(swap.page_cluster.value)),
+    ]
 
 
 def _write_line(path: str, value: str) -> str:
@@ -96,7 +116,12 @@ def _write_line(path: str, value: str) -> str:
     return f"write {path} {value}"
 
 
-def _settings(w: Workload, time: str) -> dict[str, int]:
+def _pressure_from(w: Workload, launches: int) -> int:
+    """The first launch under memory pressure; 0 if there is none."""
+    return launches * w.pressure.calm_pct.value // 100 + 1 if w.pressure is not None else 0
+
+
+def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
     """Keys as in guest/conf.c."""
     kb = 1024
     return {
@@ -133,6 +158,7 @@ def _settings(w: Workload, time: str) -> dict[str, int]:
         "lmkd_thrashing_pct": w.lmkd.thrashing_pct.value,
         "map_cell_pages": w.maps.cell_pages.value,
         "maps": w.maps.count.value,
+        "pressure_from": _pressure_from(w, launches),
     }
 
 
@@ -160,19 +186,30 @@ def _experiment_lines(w: Workload) -> Iterator[str]:
 
 def _process_lines(workload: Workload) -> Iterator[str]:
     for name, one in workload.process.items():
-        yield f"proc {name} {one.process_class} {one.adj.value} heap_kb={one.heap_mb.value * 1024}"
+        yield _process_line(name, one, one.heap_mb.value * 1024)
     for name, group in workload.group.items():
         for i in range(count := group.count.value):
             # from half to one and a half of the mean, in steps
             kb = group.heap_mb.value * 1024 * (count + 2 * i + 1) // (2 * count)
-            yield f"proc {name}-{i:02} {group.process_class} {group.adj.value} heap_kb={kb}"
+            yield _process_line(f"{name}-{i:02}", group, kb)
+
+
+def _process_line(name: str, one: Process, heap_kb: int) -> str:
+    words = [f"proc {name} {one.process_class} {one.adj.value} heap_kb={heap_kb}"]
+    words += [f"role={one.role}"] if one.role else []
+    words += [f"flood_kb={one.flood_mb.value * 1024}"] if one.flood_mb else []
+    words += [f"zero_kb={one.zero_mb.value * 1024}"] if one.zero_mb else []
+    words += [f"zero_every={one.zero_every.value}"] if one.zero_every else []
+    return " ".join(words)
 
 
 def _app_lines(workload: Workload) -> Iterator[str]:
     for name, app in workload.app.items():
         keys = _app_keys(app, workload.category[app.category])
         words = [f"{key}={value}" for key, value in keys.items()]
-        yield " ".join(["app", name, *(["home=1"] if app.home else []), *words])
+        marks = [*(["home=1"] if app.home else []), *([f"role={app.role}"] if app.role else [])]
+        marks += [f"messages={app.messages.value}"] if app.messages else []
+        yield " ".join(["app", name, *marks, *words])
 
 
 def _app_keys(app: App, cat: Category) -> dict[str, int]:

@@ -154,6 +154,16 @@ class Process(Strict):
     process_class: Annotated[ProcessClass, Field(alias="class")]
     adj: Whole
     heap_mb: Positive
+    role: Name | None = None
+    flood_mb: Positive | None = None
+    zero_mb: Positive | None = None
+    zero_every: Positive | None = None
+
+    @model_validator(mode="after")
+    def _paced(self) -> Self:
+        if (self.zero_mb is None) != (self.zero_every is None):
+            raise ValueError("zero_mb and zero_every go together")
+        return self
 
 
 class Group(Process):
@@ -200,9 +210,44 @@ class App(Strict):
     weight: Share
     heap_pct: Positive
     home: bool = False
+    role: Name | None = None
+    messages: Positive | None = None
     buf_min_mb: Count | None = None
     buf_max_mb: Count | None = None
     piece_max_mb: Positive | None = None
+
+
+class Swap(Strict):
+    """Swap to compressed memory: a zram device of `zram_mb` (before compression).
+
+    `noise_bytes` of each page of a heap cannot be compressed; `page_cluster` is the power of two of
+    pages read at once.
+    """
+
+    zram_mb: Positive
+    algorithm: Literal["lz4"]
+    swappiness: Count
+    page_cluster: Count
+    noise_bytes: Positive
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.swappiness.value > 200:
+            raise ValueError("swappiness: is more than 200")
+        if self.noise_bytes.value > 4088:
+            raise ValueError("noise_bytes: is more than a page less its first word")
+        return self
+
+
+class Pressure(Strict):
+    """Memory pressure by processes with `flood_mb` or `zero_mb`.
+
+    It begins after the first `calm_pct` percent of the launches. The file that is read over and
+    over is `file_mb` large.
+    """
+
+    calm_pct: Count
+    file_mb: Positive
 
 
 class ExitExperiment(Strict):
@@ -247,6 +292,10 @@ class Workload(Strict):
     group: dict[Name, Group]
     category: dict[Name, Category]
     app: dict[Name, App]
+    swap: Swap | None = None
+    roles: list[Name] = []
+    native_role: Name | None = None
+    pressure: Pressure | None = None
     exit: ExitExperiment | None = None
     throughput: ThroughputExperiment | None = None
 
@@ -269,8 +318,21 @@ class Workload(Strict):
             raise ValueError("app: exactly one app must have home = true")
         if not any(app.weight.value for app in self.app.values()):
             raise ValueError("app: no app is ever launched")
+        self._check_roles()
         if self.exit is not None and self.throughput is not None:
             raise ValueError("throughput: there is an exit experiment already")
         if self.exit is not None and self.exit.cpus.value > self.cpus:
             raise ValueError(f"exit.cpus: the machine has {self.cpus}")
         return self
+
+    def _check_roles(self) -> None:
+        everybody = {
+            **{f"process.{name}": x.role for name, x in self.process.items()},
+            **{f"group.{name}": x.role for name, x in self.group.items()},
+            **{f"app.{name}": x.role for name, x in self.app.items()},
+        }
+        if self.roles:
+            everybody["native_role"] = self.native_role
+        for where, role in everybody.items():
+            if (role is not None or self.roles) and role not in self.roles:
+                raise ValueError(f"{where}: {role!r} is not one of the roles {self.roles}")

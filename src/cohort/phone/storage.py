@@ -5,8 +5,10 @@ hash seed and times are fixed, so the same workload gives the same bytes.
 """
 
 import os
+import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from cohort import host
@@ -17,6 +19,7 @@ _VERSION = "1"  # of the layout; part of the image's identity
 _UUID = "c0401207-0000-4000-8000-000000000001"
 _EPOCH = 1704067200  # 2024-01-01, the guest's clock at start
 _CHUNK = 1 << 20
+_WORDS = "see you tomorrow at the station please bring the book and call when there"
 
 
 def image_files(workload: Workload) -> Iterator[tuple[str, int]]:
@@ -26,6 +29,8 @@ def image_files(workload: Workload) -> Iterator[tuple[str, int]]:
         category = workload.category[app.category]
         yield f"app/{name}/code", category.code_mb.value << 20
         yield f"app/{name}/res", category.res_mb.value << 20
+    if workload.pressure is not None:
+        yield "pressure", workload.pressure.file_mb.value << 20
 
 
 def build_storage(workload: Workload, out_dir: Path) -> Path:
@@ -37,7 +42,12 @@ def build_storage(workload: Workload, out_dir: Path) -> Path:
     tools = host.need("mke2fs"), host.need("debugfs")
     files = list(image_files(workload))
     size_mb = workload.machine.image_mb.value
+    messages = {
+        f"app/{x}/messages": a.messages.value for x, a in workload.app.items() if a.messages
+    }
     identity = host.digest(_VERSION, repr(files), str(size_mb))
+    if messages:
+        identity = host.digest(identity, repr(messages), sqlite3.sqlite_version)
     image = out_dir / f"{identity[:16]}.img"  # workloads with the same files share it
     if image.is_file():
         return image
@@ -45,20 +55,27 @@ def build_storage(workload: Workload, out_dir: Path) -> Path:
     with host.lock(image.with_suffix(".lock")):
         if not image.is_file():
             try:
-                _make(image, files, size_mb, *tools)
+                _make(image, files, messages, size_mb, *tools)
             except OSError as error:
                 raise from_oserror(error) from error
     return image
 
 
 def _make(
-    image: Path, files: list[tuple[str, int]], size_mb: int, mke2fs: Path, debugfs: Path
+    image: Path,
+    files: list[tuple[str, int]],
+    messages: dict[str, int],
+    size_mb: int,
+    mke2fs: Path,
+    debugfs: Path,
 ) -> None:
     part = image.with_suffix(".part")
     part.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=image.parent) as name:
         root = Path(name)
         _populate(root, files)
+        for path, count in messages.items():
+            _write_messages(root / path, count)
         _run(
             [mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", _UUID],
             ["-O", "^metadata_csum", "-E", f"hash_seed={_UUID},lazy_itable_init=0,root_owner=0:0"],
@@ -77,6 +94,19 @@ def _populate(root: Path, files: list[tuple[str, int]]) -> None:
         with target.open("wb") as file:
             for block in range(size // _CHUNK):
                 file.write(_pattern(seed, block))
+
+
+def _write_messages(path: Path, count: int) -> None:
+    """An SQLite database of `count` text messages in 40 threads, the same for the same library."""
+    words = tuple(_WORDS.split())
+    rows = []
+    for i in range(count):
+        body = " ".join(words[i * k % len(words)] for k in range(3, 23))
+        rows.append((i, i * i % 40, _EPOCH + 60 * i, body))
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE message (id INTEGER PRIMARY KEY, thread INT, date INT, body TEXT)")
+        db.executemany("INSERT INTO message VALUES (?, ?, ?, ?)", rows)
+        db.execute("CREATE INDEX by_thread ON message (thread, date)")
 
 
 def _pattern(seed: int, block: int) -> bytes:

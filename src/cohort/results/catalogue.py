@@ -11,7 +11,8 @@ ORDERS = tuple(range(1, 11))
 
 GROUPS = (
     *("Fragmentation", "I/O buffers", "Apps", "Reclaim and compaction", "Cost"),
-    *("Exit of a program", "Faults on several CPUs"),
+    *("Exit of a program", "Faults on several CPUs", "Use of memory and time"),
+    "Trusted and untrusted apps",
 )
 
 WORKERS = (1, 2, 4)
@@ -51,6 +52,12 @@ def _freed_pages(order: int) -> Metric:
     better: Literal["lower", "higher"] = "lower" if order < 4 else "higher"
     title = f"freed into blocks of order {order}"
     return Metric(f"freed_pages_order{order}", title, "pages", better, GROUPS[5], special=True)
+
+
+def _use(
+    name: str, title: str, unit: str, better: Literal["lower", "higher"] = "lower", digits: int = 1
+) -> Metric:
+    return Metric(name, title, unit, better, GROUPS[7], digits, False, True)
 
 
 def _rate(name: str, what: str, cpus: int) -> Metric:
@@ -99,6 +106,48 @@ METRICS: tuple[Metric, ...] = (
     *(_rate("fault_per_s", "processes fault", cpus) for cpus in WORKERS),
     *(_rate("thread_fault_per_s", "threads fault", cpus) for cpus in WORKERS),
     Metric("page_free_us", "giving a page back", "µs", "lower", GROUPS[6], 3, special=True),
+    _use("anon_mb_mean", "anonymous memory", "MiB", "higher"),
+    _use("file_mb_mean", "page cache", "MiB", "higher"),
+    _use("swapped_mb_mean", "compressed swap", "MiB"),
+    _use("kernel_mb_mean", "slab, page tables, stacks", "MiB"),
+    _use("other_mb_mean", "I/O buffers, GPU, vmalloc", "MiB"),
+    _use("parked_mb_p80", "parked memory, 80 %", "MiB"),
+    _use("buffer_order8_pieces", "pieces of 1 MiB", "", "higher", 3),
+    _use("buffer_order4_pieces", "pieces of 64 KiB", "", digits=3),
+    _use("buffer_order0_pieces", "single pages", "", digits=3),
+    _use("cpu_user_s", "CPU time, programs", "s"),
+    _use("cpu_system_s", "CPU time, kernel", "s"),
+    _use("cpu_busy_s", "CPU time, all", "s"),
+    _use("cpu_system_share", "kernel's share of it", "", digits=3),
+    _use("profile_buffer_pct", "kernel time, I/O buffers", "%", digits=2),
+    _use("profile_zero_pct", "kernel time, zeroing", "%", digits=2),
+    _use("profile_compact_pct", "kernel time, moving pages", "%", digits=2),
+    _use("profile_reclaim_pct", "kernel time, reclaim", "%", digits=2),
+    _use("profile_cohort_pct", "kernel time, Cohort", "%", digits=2),
+    _use("profile_alloc_pct", "kernel time, page allocator", "%", digits=2),
+    _use("profile_ticks", "ticks in the kernel", "", digits=0),
+    Metric("kills_trusted", "trusted killed", "", "lower", GROUPS[8], special=True),
+    Metric("ooms_trusted", "trusted killed by the kernel", "", "lower", GROUPS[8], special=True),
+    Metric("kills_untrusted", "untrusted killed", "", "lower", GROUPS[8], special=True),
+    Metric(
+        *("launch_ms_p95_trusted", "launch of a trusted app, 95 %", "ms", "lower", GROUPS[8], 1),
+        special=True,
+    ),
+    Metric(
+        *("launch_ms_p95_trusted_unloaded", "the same before the pressure", "ms", "lower"),
+        *(GROUPS[8], 1),
+        special=True,
+    ),
+    Metric(
+        *("ui_order4_trusted", "unusable free space of the trusted, order 4", "", "lower"),
+        *(GROUPS[8], 3),
+        special=True,
+    ),
+    Metric("free_mb_mean", "free memory, mean", "MiB", "higher", GROUPS[8], 1, special=True),
+    Metric(
+        *("untrusted_work_per_s", "work of the pressure programs", "MiB/s", "higher", GROUPS[8]),
+        special=True,
+    ),
 )
 
 BY_NAME = {metric.name: metric for metric in METRICS}

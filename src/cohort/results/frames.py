@@ -21,12 +21,16 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "launch": ("n", "app", "kind", "ns"),
     "buffer": ("n", "bytes", "ok", "ns", "zero_ns", "o8", "o4", "o0", "other"),
     "kill": ("t", "n", "app", "class", "by"),
-    "sample": ("t", "n", "buddy", "vm", "alive", "cached"),
+    "sample": ("t", "n", "buddy", "vm", "alive", "cached", "cpu"),
     "map": ("n", "cell_pages", "cells"),
     "moment": ("when",),
     "program": ("i", "pages", "ns", "p50_ns", "p99_ns", "clock_ns"),
     "own": ("i", "blocks"),
+    "profile": ("function", "ticks"),
     "throughput": ("kind", "cpus", "pages", "ns", "free_ns"),
+    "role": ("app", "role", "nodes"),
+    "node": ("n", "node", "blocks"),
+    "work": ("n", "bytes", "ns"),
 }
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +45,7 @@ class Frames:
     `vm` has one row per sample and one column per name of /proc/vmstat, as the kernel spells them.
     `free_blocks` has one row per sample and one column per order 0..10: free blocks of all zones;
     `kill_blocks` the same after each kill (not a number where it is not known), `moment_blocks` at
-    each moment of an experiment.
+    each moment of an experiment. `ram_pages` is 0 where it is not known.
     """
 
     launches: pd.DataFrame
@@ -54,10 +58,15 @@ class Frames:
     programs: pd.DataFrame
     own: pd.DataFrame
     throughput: pd.DataFrame
+    profile: pd.DataFrame
+    roles: pd.DataFrame
+    nodes: pd.DataFrame
+    work: pd.DataFrame
     vm: pd.DataFrame
     free_blocks: Floats
     kill_blocks: Floats
     moment_blocks: Floats
+    ram_pages: int
 
     @property
     def last_launch(self) -> int:
@@ -95,6 +104,7 @@ class _Reader:
     def __init__(self) -> None:
         self.rows: dict[str, list[list[Any]]] = {kind: [] for kind in _COLUMNS}
         self.vm_names: list[str] = []
+        self.ram_pages = 0
         self.blocks: dict[str, list[Floats]] = {"sample": [], "kill": [], "moment": []}
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -102,6 +112,7 @@ class _Reader:
         kind = record["r"]
         if kind == "hello":
             self.vm_names = list(record["vm_names"])
+            self.ram_pages = int(record.get("pages", 0))
         elif kind in _COLUMNS:
             self.rows[kind].append([record[column] for column in _COLUMNS[kind]])
         if kind in self.blocks:
@@ -127,10 +138,15 @@ class _Reader:
             programs=frames["program"],
             own=frames["own"],
             throughput=frames["throughput"],
+            profile=frames["profile"],
+            roles=frames["role"],
+            nodes=frames["node"],
+            work=frames["work"],
             vm=pd.DataFrame(frames["sample"]["vm"].tolist(), columns=self.vm_names),
             free_blocks=_stacked(self.blocks["sample"]),
             kill_blocks=_stacked(self.blocks["kill"]),
             moment_blocks=_stacked(self.blocks["moment"]),
+            ram_pages=self.ram_pages,
         )
 
 

@@ -24,6 +24,8 @@ from cohort.results.frames import (
     read_frames,
     unusable_index,
 )
+from cohort.results.roles import role_metrics
+from cohort.results.usage import usage_metrics
 
 SHORTEST_CHAIN = 4
 """Points without which a slope means nothing."""
@@ -36,6 +38,7 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
     """
     frames = read_frames(records)
     values = {
+        **usage_metrics(frames),
         **_fragmentation(frames),
         **_buffers(frames.buffers),
         **_composition(frames),
@@ -45,6 +48,7 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **_kill_chain(frames),
         **exit_metrics(frames),
         **throughput_metrics(frames.throughput),
+        **role_metrics(frames),
     }
     return {metric.name: values[metric.name] for metric in METRICS}
 
@@ -85,7 +89,12 @@ def _composition(frames: Frames) -> dict[str, Number]:
         for key, size in PIECE_PAGES.items()
     }
     pieces = sum(counts.values()) + float(late["other"].sum())
-    return {**shares, "buffer_n_alloc_mean": pieces / len(late) if len(late) else None}
+    by_count: dict[str, Number] = {
+        f"buffer_order{key[1:]}_pieces": counts[key] / pieces if pieces else None
+        for key in PIECE_PAGES
+    }
+    n_alloc = pieces / len(late) if len(late) else None
+    return {**shares, **by_count, "buffer_n_alloc_mean": n_alloc}
 
 
 def _apps(frames: Frames) -> dict[str, Number]:
@@ -137,6 +146,7 @@ def _cost(frames: Frames) -> dict[str, Number]:
     pages = float(touched["pages"].sum())
     return {
         "parked_mb_mean": _mean(parked),
+        "parked_mb_p80": float(np.percentile(parked, 80)) if len(parked) else None,
         "parked_mb_max": float(parked.max()) if len(parked) else None,
         "page_fault_us": float(touched["ns"].sum()) / pages / 1000 if pages else None,
     }

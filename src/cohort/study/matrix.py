@@ -88,13 +88,20 @@ def _spec(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
     return RunSpec(
         _policy(column),
         column.workload or study.workload,
-        options.launches or column.launches,
+        _launches(column, options),
         seed,
         accel=accel,
         cmdline=tuple(column.cmdline),
         change=tuple((key, _number(column, key, x)) for key, x in column.change.items()),
         fresh=options.fresh,
     )
+
+
+def _launches(column: Column, options: Options) -> int | None:
+    """The fewer of the column's own and the command's: young memory stays young in a short run."""
+    if column.launches is None or options.launches is None:
+        return options.launches or column.launches
+    return min(column.launches, options.launches)
 
 
 def _policy(column: Column) -> Policy:

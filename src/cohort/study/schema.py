@@ -84,18 +84,25 @@ class Measure(Strict):
 
 
 class Seen(Strict):
-    """What the paper saw of a metric: numbers by label, or only an order from low to high."""
+    """What the paper saw of a metric: numbers by label, or only an order from low to high.
+
+    Or, of one `label`, the order of several metrics: `metric` and those `below`, the highest first.
+    """
 
     metric: MetricName
     where: Text
     values: dict[str, float | int] = {}
     order: list[str] = []
+    label: str = ""
+    below: list[MetricName] = []
     note: str = ""
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if bool(self.values) == bool(self.order):
-            raise ValueError("needs either values or an order, and not both")
+        if [bool(self.values), bool(self.order), bool(self.below)].count(True) != 1:
+            raise ValueError("needs either values or an order or what is below, and only one")
+        if bool(self.label) != bool(self.below):
+            raise ValueError("label: belongs to below")
         if self.order and len(self.order) < 2:
             raise ValueError("an order needs two labels at least")
         return self
@@ -175,6 +182,8 @@ class Study(Strict):
         for i, seen in enumerate(self.paper):
             yield from ((f"paper.{i}.values", label) for label in seen.values)
             yield from ((f"paper.{i}.order", label) for label in seen.order)
+            if seen.label:
+                yield f"paper.{i}.label", seen.label
         for i, target in enumerate(self.target):
             yield from ((f"target.{i}.labels", label) for label in target.labels)
             if target.times is not None:

@@ -49,7 +49,9 @@ def agreements(findings: Findings) -> list[Agreement]:
     """Our findings beside all that the paper says of the study's metrics."""
     found: list[Agreement] = []
     for seen in findings.study.paper:
-        if seen.order:
+        if seen.below:
+            found.append(_same_ranking(findings, seen))
+        elif seen.order:
             found.append(_same_order(findings, seen))
         else:
             base, *others = seen.values
@@ -106,6 +108,20 @@ def _same_order(findings: Findings, seen: Seen) -> Agreement:
     if any(_overlap(a, b) for a, b in zip(known, known[1:], strict=False)):
         return Agreement(metric.name, None, f"{words}: the same order, but within the spread.")
     return Agreement(metric.name, True, f"{words}: the same order.")
+
+
+def _same_ranking(findings: Findings, seen: Seen) -> Agreement:
+    """Of one column, several metrics from high to low."""
+    metrics = [BY_NAME[name] for name in (seen.metric, *seen.below)]
+    spreads = [findings.spread(seen.label, metric.name) for metric in metrics]
+    said = f"{_where(seen)}: with {seen.label} {' above '.join(x.name for x in metrics)}"
+    medians = [x.median for x in spreads if x is not None]
+    if len(medians) < len(spreads):
+        return Agreement(seen.metric, None, f"{said}; not measured here.")
+    shown = [number(x, metric) for x, metric in zip(medians, metrics, strict=True)]
+    agrees = medians == sorted(medians, reverse=True)
+    word = "the same order" if agrees else "another order"
+    return Agreement(seen.metric, agrees, f"{said}; here {', '.join(shown)}: {word}.")
 
 
 def _where(seen: Seen) -> str:

@@ -44,7 +44,8 @@ def checks() -> list[Check]:
         Check("python", platform.python_version()),
         *(_program(name) for name in PROGRAMS),
         *(_header(name, package) for name, package in HEADERS.items()),
-        _static_libc(),
+        _static("libc.a", "libc6-dev"),
+        _static("libsqlite3.a", "libsqlite3-dev"),
         _source(),
         Check("ccache", host.version("ccache") or "not there: rebuilding kernels takes longer"),
         _kvm(),
@@ -68,12 +69,12 @@ def _header(name: str, package: str) -> Check:
     return Check(name, "there" if there else "missing", there, None if there else package)
 
 
-def _static_libc() -> Check:
+def _static(library: str, package: str) -> Check:
     """The guest is linked statically."""
     gcc = host.find("gcc")
-    found = host.run([gcc, "-print-file-name=libc.a"]).stdout.strip() if gcc else ""
+    found = host.run([gcc, f"-print-file-name={library}"]).stdout.strip() if gcc else ""
     there = Path(found).is_absolute()
-    return Check("libc.a", found if there else "missing", there, None if there else "libc6-dev")
+    return Check(library, found if there else "missing", there, None if there else package)
 
 
 def _source() -> Check:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @click.option("--list", "as_list", is_flag=True, help="The studies there are.")
 @click.option("--seed", "--seeds", "seeds", help="Seeds: 1,2,3 [default: the study's].")
-@click.option("--launches", type=int, help="App launches [default: the study's].")
+@click.option("--launches", type=int, help="App launches, at most [default: the study's].")
 @click.option("--run", "labels", multiple=True, help="Only this run, by its label; repeatable.")
 @click.option("--accel", type=click.Choice(ACCELS), help="[default: the study's].")
 @click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")

@@ -1,0 +1,129 @@
+"""`cohort status`: what Cohort does on a live machine, read from its sysfs and /proc."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cohort.errors import Skipped
+
+SYSFS = "sys/kernel/mm/cohort"
+
+Section = Callable[[Path], dict[str, Any] | None]
+
+
+@click.command("status")
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path("/"),
+    help="Where /sys and /proc are: of a container, or copied from a device.  [default: /]",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+def command(root: Path, as_json: bool) -> None:
+    """Say what each scheme does on this machine: its nodes, roles, use and kills.
+
+    Exit 4 if its kernel has no Cohort.
+    """
+    if not (root / SYSFS).is_dir():
+        raise Skipped(f"{root / SYSFS} is not there: the kernel has no Cohort")
+    found = {name: section(root) for name, section in SECTIONS.items()}
+    if as_json:
+        print(json.dumps(found))
+        return
+    for name, content in found.items():
+        click.echo(f"{name}: off" if content is None else TEXTS[name](content))
+
+
+def general(root: Path) -> dict[str, Any]:
+    """Parked memory, and which schemes are on."""
+    top = root / SYSFS
+    schemes = {
+        x.parent.name: _text(x) == "1" for x in sorted(top.glob("*/enabled")) if _is_scheme(x)
+    }
+    return {"parked_kb": int(_text(top / "parked_kb")), "schemes": schemes}
+
+
+def vnode(root: Path) -> dict[str, Any] | None:
+    """The virtual memory nodes; None without a layout."""
+    top = root / SYSFS / "vnode"
+    if not top.is_dir():
+        return None
+    processes = _roles(root)
+    nodes = [
+        {"name": x.name, **_node(x), "processes": processes.get(x.name, 0)}
+        for x in sorted(top.iterdir(), key=_position(_text(top / "layout")))
+        if x.is_dir()
+    ]
+    return {
+        "layout": _text(top / "layout"),
+        "default": _text(top / "default"),
+        "lend": _text(top / "lend") == "1",
+        "nodes": nodes,
+    }
+
+
+def _is_scheme(enabled: Path) -> bool:
+    """The buffer counters have a switch too, and are none."""
+    return enabled.parent.name != "buffer"
+
+
+def _position(layout: str) -> Callable[[Path], int]:
+    names = [share.partition(":")[0] for share in layout.split(",")]
+    return lambda path: names.index(path.name) if path.name in names else len(names)
+
+
+def _node(directory: Path) -> dict[str, Any]:
+    values = {x.name: _text(x) for x in sorted(directory.iterdir()) if x.is_file()}
+    lists = ("nodes", "cpus")
+    return {name: value if name in lists else int(value) for name, value in values.items()}
+
+
+def _roles(root: Path) -> dict[str, int]:
+    """How many user processes each role has; a process that ends meanwhile is left out."""
+    count: dict[str, int] = {}
+    for path in (root / "proc").glob("[0-9]*/vnode"):
+        try:
+            if not (path.parent / "cmdline").read_bytes():
+                continue  # a kernel thread
+            name = _text(path)
+        except OSError:
+            continue
+        count[name] = count.get(name, 0) + 1
+    return count
+
+
+def _text(path: Path) -> str:
+    return path.read_text().strip()
+
+
+def _general_text(found: dict[str, Any]) -> str:
+    on = [name for name, is_on in found["schemes"].items() if is_on]
+    return f"cohort: {', '.join(on) or 'no scheme'} on, {found['parked_kb'] >> 10} MiB parked"
+
+
+def _vnode_text(found: dict[str, Any]) -> str:
+    columns = ("name", "nodes", "cpus", "MiB", "free", "anon", "file", "lent", "procs", "killed")
+    rows = [columns]
+    for node in found["nodes"]:
+        sizes = ("size_kb", "free_kb", "anon_kb", "file_kb", "lent_kb")
+        mib = [str(node[key] >> 10) for key in sizes]
+        ends = (str(node["processes"]), str(node["oom_kills"]))
+        rows.append((node["name"], node["nodes"], node["cpus"], *mib, *ends))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
+    lines = [f"vnode: {found['layout']}, default {found['default']}"]
+    lines[0] += ", lending" if found["lend"] else ""
+    for row in rows:
+        cells = [x.rjust(w) for x, w in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  " + "  ".join([row[0].ljust(widths[0]), *cells]))
+    return "\n".join(lines)
+
+
+# A scheme adds itself to both.
+SECTIONS: dict[str, Section] = {"cohort": general, "vnode": vnode}
+TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "cohort": _general_text,
+    "vnode": _vnode_text,
+}
