@@ -12,11 +12,14 @@ from cohort.runs import RunDir, RunSpec
 
 pytestmark = pytest.mark.integration
 
-LAUNCHES = 8
+LAUNCHES = 4
 # guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
-CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0")
+CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "cma=32M")
 # At least so often in a run of LAUNCHES.
-ACTIONS = {"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "release": 1, "faults": 1}
+ACTIONS = {
+    **{"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "release": 1, "faults": 1},
+    **{"hwpoison": 1, "storm": 4, "bomb": 1, "hog": 1, "badpage": 1, "contig": 1},
+}
 
 
 def done(run: RunDir) -> dict[str, int]:
@@ -27,16 +30,17 @@ def done(run: RunDir) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("policy", "toggled", "cpus"), [("region-mglru", "region", 2), ("cpb", "all", 4)]
+    ("policy", "workload", "toggled", "cpus"),
+    [("region-mglru", "phone-2g-zram", "region", 2), ("cpb", "phone-2g", "all", 4)],
 )
 def test_nothing_breaks_and_no_memory_is_lost_under_stress(
-    policy: str, toggled: str, cpus: int, kernel: Callable[[str], Kernel]
+    policy: str, workload: str, toggled: str, cpus: int, kernel: Callable[[str], Kernel]
 ) -> None:
     """The guest fails the run itself if a block or less memory is left after switching off."""
     kernel("debug")
     spec = RunSpec(
         load_policy(policy),
-        "phone-2g",
+        workload,
         LAUNCHES,
         accel="tcg",
         timeout_s=1200,

@@ -252,3 +252,24 @@ def test_real_time_waits_less() -> None:
 def test_what_the_guest_cannot_take(changes: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         _conf(**changes)
+
+
+def test_a_phone_that_swaps() -> None:
+    phone = load_workload("phone-2g-zram", {"swap.zram_mb": 512})
+    own = ("/proc/sys/vm/swappiness", "60")
+    conf = render_conf(phone, seed=1, launches=1, writes=[own], time="virtual").splitlines()
+    assert "write /sys/block/zram0/disksize 512M" in conf
+    assert "swap /dev/zram0 1360" in conf
+    knobs = [line for line in conf if "swappiness" in line]
+    assert knobs[-1] == "write /proc/sys/vm/swappiness 60", "the policy has the last word"
+    plain = render_conf(load_workload("phone-2g"), seed=1, launches=1, writes=[], time="virtual")
+    assert "zram" not in plain
+
+
+@pytest.mark.parametrize(("old", "new"), [("100,", "201,"), ("1360,", "4090,")])
+def test_a_swap_that_cannot_be(old: str, new: str, tmp_path: Path) -> None:
+    text = (paths.WORKLOADS / "phone-2g-zram.toml").read_text()
+    (tmp_path / "phone-2g.toml").write_text(TEXT)
+    (tmp_path / "bad.toml").write_text(text.replace(old, new, 1))
+    with pytest.raises(UsageError, match="swap"):
+        load_workload(tmp_path / "bad.toml")

@@ -34,7 +34,11 @@ def test_region_gets_the_watermark_headroom_of_tuned_and_no_other_knob() -> None
 def test_region_orders_extend_region() -> None:
     for order in (5, 6, 7, 8):
         policy = load_policy(f"region{order}")
-        assert policy.cmdline == ["cohort=region", f"cohort.region_order={order}"]
+        assert policy.cmdline == [
+            "cohort=region",
+            "slab_max_order=0",
+            f"cohort.region_order={order}",
+        ]
         assert policy.sysctl == load_policy("region").sysctl
 
 

@@ -131,9 +131,33 @@ def test_every_metric_of_a_small_run() -> None:
         "ui_order4_slope_per_kill": None,
         "ui_order4_after_kill": None,
         **{metric.name: None for metric in METRICS if metric.special},
+        "buffer_order8_pieces": 1 / 20,
+        "buffer_order4_pieces": 3 / 20,
+        "buffer_order0_pieces": 16 / 20,
+        "parked_mb_p80": 1.4,
+        "anon_mb_mean": 1.0,
+        "file_mb_mean": 1.5,
     }
     assert metrics == pytest.approx(expected)
     assert list(metrics) == [metric.name for metric in METRICS]
+
+
+def test_memory_and_time_by_use() -> None:
+    names = ["nr_anon_pages", "nr_free_pages", "nr_zspages"]
+    ticks = [[1, 0, 2, 9, 9, 0, 0, 0], [101, 50, 202, 99, 99, 25, 25, 7]]
+    both = [
+        sample(n, {0: 1}) | {"vm": [512, 256, 256], "cpu": cpu}
+        for n, cpu in zip((1, 2), ticks, strict=True)
+    ]
+    functions = {"clear_page_rep": 20, "migrate_pages.isra.0": 10, "default_idle": 99, "ext4_x": 70}
+    profile = [{"r": "profile", "function": x, "ticks": n} for x, n in functions.items()]
+    metrics = compute_metrics(
+        [hello(names) | {"pages": 2048}, launch(1, "cold", 1), *both, *profile]
+    )
+    expected = {"anon_mb_mean": 2, "swapped_mb_mean": 1, "other_mb_mean": 8 - 1 - 2 - 1}
+    expected |= {"cpu_user_s": 1.5, "cpu_system_s": 2.5, "cpu_busy_s": 4, "cpu_system_share": 0.625}
+    expected |= {"profile_zero_pct": 20, "profile_compact_pct": 10, "profile_ticks": 100}
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
 
 
 def test_records_that_a_guest_wrote(tmp_path: Path) -> None:

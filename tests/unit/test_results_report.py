@@ -37,7 +37,7 @@ def records(factor: float) -> list[dict[str, Any]]:
              "zero_ns": 1000, "o8": 0, "o4": 0, "o0": PAGES, "other": 0},
             {"r": "kill", **at, "app": "b", "class": "cached", "by": "lmkd"},
             {"r": "sample", **at, "buddy": [["Normal", *blocks]], "vm": [PAGES, n, n * 10],
-             "alive": 9, "cached": 3},
+             "alive": 9, "cached": 3, "cpu": []},
         ]  # fmt: skip
     cells = ".AFSTKPm" * 64 + "-!"
     rows.append({"r": "map", "t": 1, "n": 20, "cell_pages": 64, "base_pfn": 0, "cells": cells})

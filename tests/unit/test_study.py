@@ -131,6 +131,14 @@ def test_a_sweep_makes_columns(study: Study) -> None:
     )
 
 
+def test_the_command_shortens_and_never_lengthens(tmp_path: Path) -> None:
+    young = TEXT.replace('policy = "none"', 'policy = "none"\nlaunches = 10', 1)
+    study = load_study(write(tmp_path, young))
+    for asked, first, last in ((None, 10, None), (5, 5, 5), (1000, 10, 1000)):
+        specs = matrix.specs_of(study, study.columns, Options(launches=asked))
+        assert (specs[0].launches, specs[-1].launches) == (first, last)
+
+
 def test_knobs_are_written_after_the_policys(tmp_path: Path) -> None:
     content = TEXT.replace('policy = "none"', 'policy = "tuned"\nsysctl = { "vm.swappiness" = 5 }')
     study = load_study(write(tmp_path, content))
@@ -152,6 +160,8 @@ def test_knobs_are_written_after_the_policys(tmp_path: Path) -> None:
         ('label = "order {order}"', 'label = "none"', "run", "two columns"),
         ("seeds = [1, 2, 3]", "seeds = []", "seeds", "at least 1"),
         ('kind = "bars"', 'kind = "pie"', "picture.kind", "'bars'"),
+        ('order = ["order 8", "none"]', 'label = "no"\nbelow = ["kills"]', "paper.1.label", "'no'"),
+        ('order = ["order 8", "none"]', 'below = ["kills"]', "paper.1", "belongs to below"),
         ("values = {", "order = []\nvalue = {", "paper.0.value", "Extra inputs"),
     ],
 )
@@ -235,6 +245,19 @@ def test_agreement_with_an_order(
     assert (last.agrees, last.sentence.endswith(words)) == (agrees, True), last.sentence
 
 
+def test_agreement_with_a_ranking(tmp_path: Path) -> None:
+    ranking = """order = ["order 8", "none"]"""
+    content = TEXT.replace(ranking, 'label = "none"\nbelow = ["ui_order4"]')
+    study = load_study(write(tmp_path, content))
+    assert agreements(findings(study))[-1].sentence == (
+        "figure 2: with none kills above ui_order4; here 9, 0.750: the same order."
+    )
+    few = {"none": {"ui_order4": [0.8] * 3, "kills": [0] * 3}}
+    assert agreements(findings(study, **few))[-1].agrees is False
+    unknown = {"none": {"ui_order4": [0.8] * 3, "kills": [None] * 3}}
+    assert agreements(findings(study, **unknown))[-1].agrees is None
+
+
 def test_targets(study: Study) -> None:
     assert [x.word for x in verdicts(findings(study))] == ["missed", "passed"]
     calm = {"none": {"ui_order4": [0.5] * 3, "kills": [0] * 3}}
@@ -285,7 +308,7 @@ def make_run(path: Path, spec: RunSpec) -> Path:
         {"r": "hello", "vm_names": ["nr_free_pages"]},
         {"r": "launch", "n": 1, "app": "a", "kind": "cold", "ns": 1},
         {"r": "sample", "t": 1, "n": 1, "buddy": [["Normal", *free]], "vm": [1], "alive": 1,
-         "cached": 0},
+         "cached": 0, "cpu": []},
     ]  # fmt: skip
     (path / "records.jsonl").write_text("\n".join(json.dumps(x) for x in records))
     meta = {"policy": spec.policy.name, "seed": spec.seed, "workload": spec.workload}

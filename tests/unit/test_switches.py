@@ -13,7 +13,10 @@ from cohort.errors import UsageError
         *("cohort=off", "cohort=region", "cohort=cpb", "cohort=cpb,cpb"),
         *(f"cohort.region_order={order}" for order in (5, 6, 7, 8)),
         *(f"cohort.cpb_order={order}" for order in (1, 2, 3, 4)),
+        *("cohort.region_vmalloc=0", "cohort.region_vmalloc=1", "profile=4"),
         *("cohort.cpb_refill=split", "cohort.cpb_refill=remnants"),
+        *("cohort.vnode=trusted:512M,untrusted:rest", "cohort.vnode=a:1G,b-2:20%,c:rest"),
+        "cohort.vnode_default=untrusted",
     ],
 )
 def test_accepted(word: str) -> None:
@@ -32,12 +35,20 @@ def test_accepted(word: str) -> None:
         ("cohort=off,cpb", "off stands alone"),
         ("cohort.pony=1", "no such parameter"),
         ("cohort.region_order=4", "not an order from 5 to 8"),
+        ("cohort.region_vmalloc=no", "not 0 or 1"),
         ("cohort.cpb_order=0", "not an order from 1 to 4"),
         ("cohort.cpb_order=5", "not an order from 1 to 4"),
         ("cohort.cpb_order=-1", "not an order from 1 to 4"),
         ("cohort.cpb_order=", "not an order from 1 to 4"),
         ("cohort.cpb_refill=merge", "not one of split, remnants"),
         ("cohort.cpb_refill", "not one of split, remnants"),
+        ("cohort.vnode", "a node is NAME:SIZE"),
+        ("cohort.vnode=a:0M,b:rest", "a node is NAME:SIZE"),
+        ("cohort.vnode=a:1M,a:rest", "two nodes have one name"),
+        ("cohort.vnode=a:1M,b:1M", "exactly one node takes the rest"),
+        ("cohort.vnode=a:rest,b:rest", "exactly one node takes the rest"),
+        ("cohort.vnode=a:rest", "not 2 to 8 nodes"),
+        ("cohort.vnode_default=", "no node's name"),
     ],
 )
 def test_refused(word: str, what: str) -> None:

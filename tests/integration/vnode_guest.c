@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of a small guest with the nodes "trusted" and "untrusted": nobody
+ * without privilege leaves a role, and who runs out of memory in one node kills
+ * nobody in the other. Prints "ok WHAT" or "not ok WHAT", a line a claim.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MB (1UL << 20)
+#define PAGES 256
+#define STEP (256UL << 10)
+#define TRUSTED 0		/* NUMA nodes */
+#define UNTRUSTED 1
+#define MPOL_BIND 2
+#define MPOL_MF_MOVE 2
+
+static void claim(bool held, const char *what)
+{
+	printf("%s %s\n", held ? "ok" : "not ok", what);
+}
+
+static int put(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, value, strlen(value)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static bool says(const char *path, const char *value)
+{
+	char text[64] = "";
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return false;
+	close(fd);
+	text[strcspn(text, "\n")] = '\0';
+	return !strcmp(text, value);
+}
+
+static char *touch(size_t size)
+{
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	memset(p, 1, size);
+	return p;
+}
+
+/* How many of the pages that lie STEP apart are on this node. */
+static int on_node(char *p, int node)
+{
+	void *page[PAGES];
+	int status[PAGES], i, n = 0;
+
+	for (i = 0; i < PAGES; i++)
+		page[i] = p + i * STEP;
+	syscall(SYS_move_pages, 0, (long)PAGES, page, NULL, status, 0);
+	for (i = 0; i < PAGES; i++)
+		n += status[i] == node;
+	return n;
+}
+
+static void move(char *p, int node)
+{
+	void *page[PAGES];
+	int to[PAGES], status[PAGES], i;
+
+	for (i = 0; i < PAGES; i++) {
+		page[i] = p + i * STEP;
+		to[i] = node;
+	}
+	syscall(SYS_move_pages, 0, (long)PAGES, page, to, status, MPOL_MF_MOVE);
+}
+
+static int unprivileged(void)
+{
+	unsigned long mask = 1UL << TRUSTED;
+	char *p;
+
+	claim(!put("/proc/self/vnode", "untrusted"), "root gives a role");
+	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	claim(put("/proc/self/vnode", "trusted") == -EACCES, "no way up by the role file");
+	claim(!put("/proc/self/vnode", "untrusted"), "the owner may write the same role");
+	claim(put("/proc/self/vnode", "nobody") == -EINVAL, "unknown roles are refused");
+	claim(says("/proc/self/vnode", "untrusted"), "the role is still the same");
+	syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64UL);
+	p = touch(PAGES * STEP);
+	claim(on_node(p, UNTRUSTED) == PAGES, "no way out by a memory policy");
+	move(p, TRUSTED);
+	claim(on_node(p, TRUSTED) == 0, "no way out by move_pages");
+	return 0;
+}
+
+static pid_t child(int (*run)(void))
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(run());
+	return pid;
+}
+
+static int inherits(void)
+{
+	int status;
+
+	put("/proc/self/vnode", "untrusted");
+	if (!fork()) {
+		execl("/init", "/init", "child", NULL);
+		_exit(1);
+	}
+	wait(&status);
+	return 0;
+}
+
+static int bystander(void)
+{
+	put("/proc/self/vnode", "trusted");
+	put("/proc/self/oom_score_adj", "900");
+	touch(100 * MB);
+	pause();
+	return 0;
+}
+
+static int hog(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	touch(900 * MB);
+	return 0;
+}
+
+static void out_of_memory(void)
+{
+	pid_t spared = child(bystander), killed;
+	int status;
+
+	sleep(1);
+	killed = child(hog);
+	waitpid(killed, &status, 0);
+	claim(WIFSIGNALED(status) && WTERMSIG(status) == 9, "the hog is killed");
+	claim(waitpid(spared, &status, WNOHANG) == 0, "the bystander lives");
+	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/oom_kills", "1") &&
+	      says("/sys/kernel/mm/cohort/vnode/trusted/oom_kills", "0"), "kills are counted");
+}
+
+static void hotplug(void)
+{
+	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/cpus", "0-1"), "all CPUs are near");
+	put("/sys/devices/system/cpu/cpu1/online", "0");
+	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/cpus", "0"), "unplugged ones are not");
+	put("/sys/devices/system/cpu/cpu1/online", "1");
+	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/cpus", "0-1"), "plugged ones are again");
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (argc > 1 && !strcmp(argv[1], "child")) {
+		claim(says("/proc/self/vnode", "untrusted"), "a child has the role after exec");
+		return 0;
+	}
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sys", "/sys", "sysfs", 0, NULL);
+	if (access("/sys/kernel/mm/cohort/vnode", F_OK)) {
+		claim(says("/sys/devices/system/node/online", "0") &&
+		      says("/proc/self/vnode", "none"), "no nodes at all");
+	} else {
+		waitpid(child(unprivileged), NULL, 0);
+		waitpid(child(inherits), NULL, 0);
+		out_of_memory();
+		hotplug();
+	}
+	printf("done\n");
+	reboot(RB_POWER_OFF);
+	for (;;)
+		pause();
+}

@@ -1,0 +1,19 @@
+"""Progress in a log file, where no bar can be drawn."""
+
+import pytest
+
+from cohort import log
+
+
+def test_every_part_of_a_work_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = iter(range(0, 1000, 10))
+    monkeypatch.setattr("cohort.log.time.monotonic", lambda: float(next(seconds)))
+    update = log.line_writer("kernel")
+    for done, total in ((1, 9), (5, 9), (9, 9), (9, 9), (2, 60), (40, 60), (60, 60), (60, 60)):
+        update(done, total)
+    lines = ["kernel: 5/9", "kernel: 9/9", "kernel: 2/60", "kernel: 60/60"]
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == lines
+    assert captured.out == ""

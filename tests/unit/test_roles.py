@@ -1,0 +1,61 @@
+"""Roles, pressure and messages of a workload, as the guest and the image get them."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from cohort import paths
+from cohort.errors import UsageError
+from cohort.phone import storage
+from cohort.phone.conf import render_conf
+from cohort.phone.workload import Workload, load_workload
+from cohort.policy import load_policy
+
+
+def conf(workload: Workload, policy: str, launches: int = 10) -> list[str]:
+    roles = {name: role.line for name, role in load_policy(policy).role.items()}
+    text = render_conf(workload, seed=1, launches=launches, writes=[], time="virtual", roles=roles)
+    return text.splitlines()
+
+
+def test_a_policy_says_what_keeps_a_role_apart() -> None:
+    workload = load_workload("vnode-pressure")
+    assert "role trusted vnode trusted" in conf(workload, "vnode-lend")
+    assert "role trusted cgroup 393216 524288" in conf(workload, "memcg")
+    assert "role trusted none" in conf(workload, "none")
+    assert "native trusted" in conf(workload, "none")
+    assert "role store vnode operator" in conf(load_workload("vnode-3nodes"), "vnode-case4")
+
+
+def test_roles_come_before_the_processes_that_have_them() -> None:
+    lines = conf(load_workload("vnode-pressure"), "vnode")
+    first = next(i for i, line in enumerate(lines) if line.startswith(("proc ", "app ")))
+    assert all(not line.startswith("role ") for line in lines[first:])
+
+
+def test_pressure_begins_after_the_calm_launches() -> None:
+    workload = load_workload("vnode-pressure", {"pressure.calm_pct": 40})
+    assert "set pressure_from 5" in conf(workload, "none")
+    assert "set pressure_from 0" in conf(load_workload("phone-2g"), "none")
+
+
+def test_everybody_has_one_of_the_roles(tmp_path: Path) -> None:
+    for name in ("phone-2g", "vnode-pressure"):
+        (tmp_path / f"{name}.toml").write_text((paths.WORKLOADS / f"{name}.toml").read_text())
+    child = tmp_path / "child.toml"
+    child.write_text('name = "child"\nextends = "vnode-pressure"\n[app.maps]\nrole = "guest"\n')
+    with pytest.raises(UsageError, match=r"app.maps: 'guest' is not one of the roles"):
+        load_workload(child)
+
+
+def test_messages_are_a_database_that_sqlite_reads(tmp_path: Path) -> None:
+    path = tmp_path / "messages"
+    storage._write_messages(path, 500)
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(*) FROM message").fetchone() == (500,)
+        found = db.execute("SELECT count(*) FROM message WHERE body LIKE '%tomorrow%'").fetchone()
+    assert 0 < found[0] <= 500
+    again = tmp_path / "again"
+    storage._write_messages(again, 500)
+    assert path.read_bytes() == again.read_bytes()

@@ -1,0 +1,70 @@
+"""`cohort status` on a made-up machine."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cohort.errors import Skipped
+from cohort.verbs.status import command
+
+NODE = {
+    "nodes": "0",
+    "cpus": "0-1",
+    "oom_kills": "2",
+    "size_kb": "524288",
+    "free_kb": "102400",
+    "parked_kb": "0",
+    "lent_kb": "2048",
+    "anon_kb": "204800",
+    "file_kb": "51200",
+}
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    top = tmp_path / "sys/kernel/mm/cohort"
+    write(top / "parked_kb", "4096")
+    write(top / "region/enabled", "1")
+    write(top / "buffer/enabled", "1")
+    write(top / "vnode/layout", "zoo:512M,app:rest")
+    write(top / "vnode/default", "app")
+    write(top / "vnode/lend", "0")
+    for name in ("app", "zoo"):
+        for key, value in NODE.items():
+            write(top / "vnode" / name / key, value)
+    for pid, role, words in ((1, "zoo", "init"), (2, "app", ""), (3, "app", "sh"), (4, "app", "x")):
+        write(tmp_path / f"proc/{pid}/vnode", role)
+        (tmp_path / f"proc/{pid}/cmdline").write_bytes(words.encode())
+    return tmp_path
+
+
+def test_nodes_in_the_order_of_the_layout_with_their_processes(machine: Path) -> None:
+    done = CliRunner().invoke(command, ["--root", str(machine), "--json"])
+    found = json.loads(done.output)
+    assert found["cohort"] == {"parked_kb": 4096, "schemes": {"region": True}}
+    nodes = found["vnode"]["nodes"]
+    assert [(x["name"], x["processes"]) for x in nodes] == [("zoo", 1), ("app", 2)]
+    assert nodes[0]["size_kb"] == 524288 and nodes[0]["cpus"] == "0-1"
+
+
+def test_text(machine: Path) -> None:
+    text = CliRunner().invoke(command, ["--root", str(machine)]).output.splitlines()
+    assert text[0] == "cohort: region on, 4 MiB parked"
+    assert text[1] == "vnode: zoo:512M,app:rest, default app"
+    assert text[3].split() == ["zoo", "0", "0-1", "512", "100", "200", "50", "2", "1", "2"]
+
+
+def test_without_a_layout_or_without_cohort(tmp_path: Path) -> None:
+    write(tmp_path / "sys/kernel/mm/cohort/parked_kb", "0")
+    done = CliRunner().invoke(command, ["--root", str(tmp_path)])
+    assert "vnode: off" in done.output
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Skipped):
+        CliRunner().invoke(command, ["--root", str(tmp_path / "empty")], catch_exceptions=False)
