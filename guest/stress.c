@@ -425,7 +425,8 @@ static void expect_nothing_lost(void)
 		drain();
 		lost = unexplained_kb() - baseline_kb;
 	} while (lost > LOST_MAX_KB && ++tries < SETTLE_TRIES);
-	note("stress: %lld kB more unaccounted for than at boot", lost);
+	note("stress: %lld kB more unaccounted for than at boot, %d s after the end", lost,
+	     tries + 1);
 	if (lost > LOST_MAX_KB)
 		fatal("stress: %lld kB of memory are lost", lost);
 }
