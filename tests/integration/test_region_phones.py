@@ -1,4 +1,4 @@
-"""Region domains on every kind of phone: sizes, orders, both LRUs, large folios, compressed swap."""
+"""Region domains on every phone: sizes, orders, both LRUs, large folios, compressed swap."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
