@@ -81,6 +81,57 @@ static inline bool cohort_vnode_lending(void)
 
 void __cohort_vnode_returned(unsigned long pfn);
 struct folio *__cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
+
+#ifdef CONFIG_COHORT_PCPA
+DECLARE_STATIC_KEY_FALSE(cohort_pcpa_key);
+DECLARE_STATIC_KEY_FALSE(cohort_pcpa_take_key);
+DECLARE_STATIC_KEY_FALSE(cohort_trail_key);
+
+/*
+ * A process that is a client of the area: a bit of mm->flags that nobody else
+ * uses.
+ */
+#define COHORT_ENTITLED_BIT	60
+
+/* True while there is an area: frees have to look. */
+static inline bool cohort_pcpa_there(void)
+{
+	return static_branch_unlikely(&cohort_pcpa_key);
+}
+
+/* True while pages are taken from it: allocations have to look. */
+static inline bool cohort_pcpa_taking(void)
+{
+	return static_branch_unlikely(&cohort_pcpa_take_key);
+}
+#else
+static inline bool cohort_pcpa_there(void)
+{
+	return false;
+}
+
+static inline bool cohort_pcpa_taking(void)
+{
+	return false;
+}
+#endif
+
+bool __cohort_pcpa_free(struct page *page, unsigned long pfn, unsigned int order);
+unsigned long __cohort_pcpa_next(unsigned long pfn);
+bool __cohort_pcpa_parked(const struct page *page);
+bool __cohort_pcpa_transient(unsigned long pfn);
+void cohort_area_disown(unsigned long start_pfn, unsigned long end_pfn);
+unsigned long cohort_area_give_free(void);
+struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp);
+struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order,
+				   unsigned int alloc_flags,
+				   const struct alloc_context *ac, bool last);
+unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat);
+void __cohort_pcpa_refault(const struct address_space *mapping, unsigned long index);
+int cohort_pcpa_is_entitled(struct task_struct *task);
+int cohort_pcpa_entitle(struct task_struct *task, bool on);
+struct page *cohort_pcpa_alloc(unsigned long nr, gfp_t gfp);
+void cohort_pcpa_free(struct page *page, unsigned long nr);
 bool __cohort_free_page(struct page *page, unsigned long pfn);
 unsigned long __cohort_next_pfn(unsigned long pfn);
 bool __cohort_page_parked(const struct page *page);
@@ -105,6 +156,7 @@ struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
 void __cohort_mm_exit(struct mm_struct *mm);
 void cohort_class_changed(struct task_struct *task);
 void __cohort_shrink_cache(struct pglist_data *pgdat, void *sc);
+void __cohort_pull(struct pglist_data *pgdat, void *sc);
 struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
 				       struct cohort_domain *dom);
 struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
@@ -113,7 +165,7 @@ struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
  * cohort_free_page() - park a page in its block instead of freeing it
  * @page: page that went through free_pages_prepare(), refcount 0
  * @pfn: its frame number
- * @order: its order; blocks hand out order-0 pages only
+ * @order: its order; blocks hand out order-0 pages only, the area any
  *
  * Context: any but NMI; no zone, pcp or lru lock held.
  * Return: true if the page was parked, false if the buddy allocator gets it.
@@ -121,6 +173,8 @@ struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
 static inline bool cohort_free_page(struct page *page, unsigned long pfn,
 				    unsigned int order)
 {
+	if (cohort_pcpa_there() && __cohort_pcpa_free(page, pfn, order))
+		return true;
 	if (cohort_vnode_lending() && !order)
 		__cohort_vnode_returned(pfn);
 	return cohort_enabled() && !order && __cohort_free_page(page, pfn);
@@ -138,6 +192,8 @@ static inline bool cohort_free_page(struct page *page, unsigned long pfn,
  */
 static inline unsigned long cohort_next_pfn(unsigned long pfn)
 {
+	if (cohort_pcpa_there())
+		pfn = __cohort_pcpa_next(pfn);
 	return cohort_enabled() ? __cohort_next_pfn(pfn) : pfn;
 }
 
@@ -149,6 +205,8 @@ static inline unsigned long cohort_next_pfn(unsigned long pfn)
  */
 static inline bool cohort_page_parked(const struct page *page)
 {
+	if (cohort_pcpa_there() && __cohort_pcpa_parked(page))
+		return true;
 	return cohort_enabled() && __cohort_page_parked(page);
 }
 
@@ -165,6 +223,8 @@ static inline bool cohort_page_parked(const struct page *page)
 static inline void cohort_dissolve_range(unsigned long start_pfn,
 					 unsigned long end_pfn)
 {
+	if (cohort_pcpa_there())
+		cohort_area_disown(start_pfn, end_pfn);
 	if (cohort_enabled())
 		__cohort_dissolve_range(start_pfn, end_pfn);
 }
@@ -193,7 +253,11 @@ static inline void cohort_drain(void)
 static inline unsigned long cohort_give_back(const struct alloc_context *ac,
 					     enum cohort_level level)
 {
-	return cohort_enabled() ? __cohort_give_back(ac, level) : 0;
+	unsigned long nr = cohort_enabled() ? __cohort_give_back(ac, level) : 0;
+
+	if (cohort_pcpa_there() && level == COHORT_GIVE_ALL)
+		nr += cohort_area_give_free();
+	return nr;
 }
 
 /**
@@ -211,9 +275,59 @@ static inline struct page *cohort_steal_page(gfp_t gfp, unsigned int order,
 					     unsigned int alloc_flags,
 					     const struct alloc_context *ac)
 {
+	if (cohort_pcpa_taking() && !order) {
+		struct page *page = __cohort_pcpa_rmqueue(gfp, 0, alloc_flags, ac, true);
+
+		if (page)
+			return page;
+	}
 	if (cohort_enabled() && !order)
 		return __cohort_steal_page(gfp, alloc_flags, ac);
 	return NULL;
+}
+
+/**
+ * cohort_pcpa_rmqueue() - the area, where the free lists had nothing
+ * @gfp: the request
+ * @order: its order
+ * @alloc_flags: ALLOC_* of the request
+ * @ac: its context
+ *
+ * A large piece for an entitled process; or a single page that can be moved,
+ * on loan, before kswapd is woken.
+ */
+static inline struct page *cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order,
+					       unsigned int alloc_flags,
+					       const struct alloc_context *ac)
+{
+	if (cohort_pcpa_taking())
+		return __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, false);
+	return NULL;
+}
+
+/**
+ * cohort_pcpa_transient() - must this page be able to leave at any time?
+ * @pfn: its frame
+ *
+ * Those are not pinned for long; what a client has may be.
+ */
+static inline bool cohort_pcpa_transient(unsigned long pfn)
+{
+	return cohort_pcpa_there() && __cohort_pcpa_transient(pfn);
+}
+
+/**
+ * cohort_pcpa_refault() - a page of a file is read that was there before
+ * @mapping: the file
+ * @index: the page's place
+ */
+static inline void cohort_pcpa_refault(const struct address_space *mapping,
+				       unsigned long index)
+{
+#ifdef CONFIG_COHORT_PCPA
+	if (static_branch_unlikely(&cohort_trail_key))
+		__cohort_pcpa_refault(mapping, index);
+#endif
 }
 
 /**
@@ -263,7 +377,7 @@ static inline void cohort_mm_exit(struct mm_struct *mm)
 }
 
 /**
- * cohort_shrink_cache() - reclaim whole regions of the cache domain
+ * cohort_shrink_cache() - reclaim whole regions of the cache domain, fill the area
  * @pgdat: node under reclaim
  * @sc: struct scan_control of the reclaimer
  *
@@ -273,6 +387,8 @@ static inline void cohort_mm_exit(struct mm_struct *mm)
  */
 static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc)
 {
+	if (cohort_pcpa_taking())
+		__cohort_pull(pgdat, sc);
 	if (cohort_region_enabled())
 		__cohort_shrink_cache(pgdat, sc);
 }
@@ -343,6 +459,21 @@ static inline struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 {
 	return NULL;
 }
+
+static inline struct page *cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order,
+					       unsigned int alloc_flags,
+					       const struct alloc_context *ac)
+{
+	return NULL;
+}
+
+static inline bool cohort_pcpa_transient(unsigned long pfn)
+{
+	return false;
+}
+
+static inline void cohort_pcpa_refault(const struct address_space *mapping,
+				       unsigned long index) { }
 
 static inline void cohort_mm_exit(struct mm_struct *mm) { }
 static inline void cohort_class_changed(struct task_struct *task) { }
@@ -472,4 +603,17 @@ static inline bool __cohort_vnode_oom_eligible(struct task_struct *task,
 }
 
 #endif /* CONFIG_COHORT_VNODE */
+
+#ifdef CONFIG_COHORT_PCPA
+/**
+ * cohort_pcpa_inherit() - a child of a client is one, over exec it stays
+ * @mm: new address space, not in use yet; current has one
+ */
+static inline void cohort_pcpa_inherit(struct mm_struct *mm)
+{
+	mm->flags |= READ_ONCE(current->mm->flags) & (1UL << COHORT_ENTITLED_BIT);
+}
+#else
+static inline void cohort_pcpa_inherit(struct mm_struct *mm) { }
+#endif
 #endif /* _LINUX_COHORT_H */

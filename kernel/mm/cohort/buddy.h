@@ -209,7 +209,33 @@ void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map)
 }
 
 /**
- * cohort_prep_page() - what rmqueue() does to a page on its way out
+ * cohort_prep_pages() - what rmqueue() does to pages on their way out
+ * @page: the first of them, refcount 0, in no free list
+ * @order: how many
+ * @gfp: the request
+ * @alloc_flags: ALLOC_* of the request
+ * @preferred: zone the request would have liked, for NUMA statistics
+ *
+ * Return: false if a page is bad or poisoned and must not be used.
+ */
+bool cohort_prep_pages(struct page *page, unsigned int order, gfp_t gfp,
+		       unsigned int alloc_flags, struct zone *preferred)
+{
+	unsigned long i;
+
+	if (check_new_pages(page, order))
+		return false;
+	for (i = 0; i < 1UL << order; i++)
+		if (PageHWPoison(page + i))
+			return false;
+	__count_zid_vm_events(PGALLOC, page_zonenum(page), 1 << order);
+	zone_statistics(preferred, page_zone(page), 1);
+	prep_new_page(page, order, gfp, alloc_flags);
+	return true;
+}
+
+/**
+ * cohort_prep_page() - the same for one page
  * @page: page taken from a block, refcount 0
  * @gfp: the request
  * @alloc_flags: ALLOC_* of the request
@@ -220,12 +246,7 @@ void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map)
 bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
 		      struct zone *preferred)
 {
-	if (check_new_pages(page, 0) || PageHWPoison(page))
-		return false;
-	__count_zid_vm_events(PGALLOC, page_zonenum(page), 1);
-	zone_statistics(preferred, page_zone(page), 1);
-	prep_new_page(page, 0, gfp, alloc_flags);
-	return true;
+	return cohort_prep_pages(page, 0, gfp, alloc_flags, preferred);
 }
 
 /**

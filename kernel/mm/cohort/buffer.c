@@ -11,18 +11,19 @@
 #include <linux/mm.h>
 
 #include "cohort.h"
+#include "pcpa.h"
 
 DEFINE_STATIC_KEY_FALSE(cohort_buffer_key);
 
 static atomic64_t cohort_buffer_count[MAX_PAGE_ORDER + 1];
 static atomic64_t cohort_buffer_zero_ns;
 
-static void cohort_buffer_zero(struct page *page, unsigned int order)
+static void cohort_buffer_zero(struct page *page, unsigned long nr)
 {
 	u64 start = ktime_get_ns();
-	unsigned int i;
+	unsigned long i;
 
-	for (i = 0; i < 1U << order; i++)
+	for (i = 0; i < nr; i++)
 		clear_highpage(page + i);
 	atomic64_add(ktime_get_ns() - start, &cohort_buffer_zero_ns);
 }
@@ -45,6 +46,20 @@ static void cohort_buffer_wake_kswapd(void)
 	zone = zonelist_zone(z);
 	if (zone && !zone_watermark_ok(zone, 0, low_wmark_pages(zone), idx, 0))
 		wakeup_kswapd(zone, GFP_HIGHUSER, 0, idx);
+}
+
+/**
+ * cohort_buffer_done() - zero a piece that came from elsewhere, and count it
+ * @page: its first page, allocated without __GFP_ZERO
+ * @nr: pages
+ * @order: of the piece, or -1 if it has none
+ */
+void cohort_buffer_done(struct page *page, unsigned long nr, int order)
+{
+	if (!want_init_on_alloc(0))
+		cohort_buffer_zero(page, nr);
+	if (order >= 0 && static_branch_unlikely(&cohort_buffer_key))
+		atomic64_inc(&cohort_buffer_count[order]);
 }
 
 /* Single pages are what the vmalloc domain is for; larger ones stay whole. */
@@ -70,14 +85,20 @@ struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order)
 {
 	struct page *page;
 
-	if (!static_branch_unlikely(&cohort_buffer_key))
-		return cohort_buffer_pages_noprof(gfp, order);
+	if (!static_branch_unlikely(&cohort_buffer_key)) {
+		page = cohort_buffer_pages_noprof(gfp, order);
+		if (!page && cohort_pcpa_taking())
+			page = cohort_pcpa_heap_page(gfp, order);
+		return page;
+	}
 
 	page = cohort_buffer_pages_noprof(gfp & ~__GFP_ZERO, order);
+	if (!page && cohort_pcpa_taking())
+		page = cohort_pcpa_heap_page(gfp & ~__GFP_ZERO, order);
 	if (!page)
 		return NULL;
 	if ((gfp & __GFP_ZERO) && !want_init_on_alloc(gfp & ~__GFP_ZERO))
-		cohort_buffer_zero(page, order);
+		cohort_buffer_zero(page, 1UL << order);
 	atomic64_inc(&cohort_buffer_count[order]);
 	return page;
 }

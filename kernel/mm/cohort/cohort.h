@@ -225,10 +225,12 @@ void cohort_domain_destroy(struct cohort_domain *dom);
 unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full);
 struct page *cohort_domain_take(struct cohort_domain *dom,
 				const struct alloc_context *ac);
+bool cohort_zone_ok(const struct alloc_context *ac, struct page *page);
 struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 				     const struct alloc_context *ac);
 void cohort_dissolve_all(void);
 unsigned long cohort_parked_in(enum cohort_kind kind);
+unsigned long cohort_parked(void);
 bool cohort_grow(struct cohort_domain *dom, struct zone *zone, int highest_zoneidx,
 		 unsigned long mark);
 unsigned long cohort_low_mark(const struct zone *zone);
@@ -275,6 +277,7 @@ int cohort_cpb_cpu_prepare(unsigned int cpu);
 int cohort_cpb_cpu_dead(unsigned int cpu);
 
 /* buffer.c */
+void cohort_buffer_done(struct page *page, unsigned long nr, int order);
 ssize_t cohort_buffer_read(unsigned int which, char *buf);
 
 /* buddy.h, inside mm/page_alloc.c */
@@ -287,6 +290,8 @@ void cohort_buddy_give_sets(struct zone *zone, const struct cohort_set *set,
 bool cohort_buddy_has(struct zone *zone, unsigned int order);
 void cohort_buddy_give(struct page *page, unsigned int order);
 void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map);
+bool cohort_prep_pages(struct page *page, unsigned int order, gfp_t gfp,
+		       unsigned int alloc_flags, struct zone *preferred);
 bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
 		      struct zone *preferred);
 

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 
 #include "cohort.h"
+#include "pcpa.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/cohort.h>
@@ -285,6 +286,9 @@ static int __init cohort_init(void)
 	err = cohort_sysfs_init();
 	if (err)
 		goto out_unregister;
+	err = cohort_pcpa_init();
+	if (err)
+		pr_err("pcpa: no memory, staying off\n");
 	if (!cohort_boot_bad)
 		cohort_boot();
 	return 0;

@@ -327,7 +327,7 @@ bool cohort_cpb_put(struct page *page)
  */
 bool cohort_cpb_over(void)
 {
-	return !cohort_may_refill(global_zone_page_state(NR_COHORT_FREE),
+	return !cohort_may_refill(cohort_parked(),
 				  READ_ONCE(cohort_parked_max)) &&
 	       !(current->flags & PF_EXITING);
 }
@@ -382,7 +382,7 @@ static bool cohort_cpb_fill(struct cohort_domain *dom, gfp_t gfp,
 	struct zoneref *z = ac->preferred_zoneref;
 	struct zone *zone;
 
-	if (!cohort_may_refill(global_zone_page_state(NR_COHORT_FREE),
+	if (!cohort_may_refill(cohort_parked(),
 			       READ_ONCE(cohort_parked_max)))
 		return false;
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx,

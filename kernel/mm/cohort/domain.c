@@ -16,6 +16,7 @@
 
 #include "../internal.h"
 #include "cohort.h"
+#include "pcpa.h"
 
 LIST_HEAD(cohort_domains);
 static DEFINE_SPINLOCK(cohort_domains_lock);
@@ -154,6 +155,19 @@ unsigned long cohort_parked_in(enum cohort_kind kind)
 	return nr;
 }
 
+/**
+ * cohort_parked() - parked pages of all domains
+ *
+ * Beside those, the statistic counts what is free of the page-cache-preferred
+ * area, which has a bound of its own.
+ */
+unsigned long cohort_parked(void)
+{
+	unsigned long all = global_zone_page_state(NR_COHORT_FREE);
+
+	return all - min(all, cohort_pcpa_free_pages());
+}
+
 unsigned long __cohort_give_back(const struct alloc_context *ac,
 				 enum cohort_level level)
 {
@@ -190,7 +204,12 @@ static bool cohort_node_ok(const struct alloc_context *ac, int nid)
 	return !ac->nodemask || node_isset(nid, *ac->nodemask);
 }
 
-static bool cohort_zone_ok(const struct alloc_context *ac, struct page *page)
+/**
+ * cohort_zone_ok() - may a request have this page?
+ * @ac: its zones and nodes
+ * @page: any page
+ */
+bool cohort_zone_ok(const struct alloc_context *ac, struct page *page)
 {
 	return page_zonenum(page) <= ac->highest_zoneidx &&
 	       cohort_node_ok(ac, page_to_nid(page));
@@ -413,7 +432,7 @@ static bool cohort_refill(struct cohort_domain *dom, gfp_t gfp,
 
 	if (cohort_cpb_enabled())
 		return cohort_cpb_refill(dom, gfp, alloc_flags, ac);
-	if (!cohort_may_refill(global_zone_page_state(NR_COHORT_FREE),
+	if (!cohort_may_refill(cohort_parked(),
 			       cohort_parked_max))
 		return false;
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx,

@@ -21,6 +21,12 @@ static inline struct folio *
 cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 			    unsigned int order)
 {
+	if (cohort_pcpa_taking() && !order) {
+		struct folio *folio = __cohort_pcpa_cache(mapping, gfp);
+
+		if (folio)
+			return folio;
+	}
 	if (cohort_vnode_lending() && !order) {
 		struct folio *folio = __cohort_vnode_borrow(mapping, gfp);
 

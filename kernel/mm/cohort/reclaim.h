@@ -36,6 +36,15 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 	return nr;
 }
 
+/* What kswapd dropped of the area does not help those who need other memory. */
+void __cohort_pull(struct pglist_data *pgdat, void *private)
+{
+	struct scan_control *sc = private;
+
+	if (current_is_kswapd() && !cgroup_reclaim(sc))
+		sc->nr_reclaimed += __cohort_pcpa_pull(pgdat);
+}
+
 /*
  * Only global reclaim: a region mixes memory cgroups, and a group at its
  * limit must not evict pages of the others.  File pages move only where file

@@ -11,6 +11,7 @@
 #include <linux/vmstat.h>
 
 #include "cohort.h"
+#include "pcpa.h"
 #include "vnode.h"
 
 #define COHORT_ATTR_RO(_group, _name)					\
@@ -458,7 +459,8 @@ int __init cohort_sysfs_init(void)
 	if (!cohort_kobj)
 		return -ENOMEM;
 	err = sysfs_create_groups(cohort_kobj, cohort_groups) ?:
-	      cohort_vnode_sysfs_init(cohort_kobj);
+	      cohort_vnode_sysfs_init(cohort_kobj) ?:
+	      cohort_pcpa_sysfs_init(cohort_kobj);
 	if (err)
 		kobject_put(cohort_kobj);
 	return err;

@@ -138,6 +138,83 @@ TRACE_EVENT(cohort_class_change,
 	TP_printk("pid=%d from=%d to=%d", __entry->pid, __entry->from, __entry->to)
 );
 
+TRACE_EVENT(cohort_quick_reclaim,
+
+	TP_PROTO(unsigned long want, unsigned int order, unsigned long room,
+		 unsigned long dropped, u64 ns),
+
+	TP_ARGS(want, order, room, dropped, ns),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, want)
+		__field(unsigned int, order)
+		__field(unsigned long, room)
+		__field(unsigned long, dropped)
+		__field(u64, ns)
+	),
+
+	TP_fast_assign(
+		__entry->want = want;
+		__entry->order = order;
+		__entry->room = room;
+		__entry->dropped = dropped;
+		__entry->ns = ns;
+	),
+
+	TP_printk("want=%lu order=%u room=%lu dropped=%lu ns=%llu",
+		  __entry->want, __entry->order, __entry->room, __entry->dropped,
+		  __entry->ns)
+);
+
+TRACE_EVENT(cohort_pcpa_contig,
+
+	TP_PROTO(unsigned long nr, int err, u64 ns),
+
+	TP_ARGS(nr, err, ns),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, nr)
+		__field(int, err)
+		__field(u64, ns)
+	),
+
+	TP_fast_assign(
+		__entry->nr = nr;
+		__entry->err = err;
+		__entry->ns = ns;
+	),
+
+	TP_printk("nr=%lu err=%d ns=%llu", __entry->nr, __entry->err, __entry->ns)
+);
+
+TRACE_EVENT(cohort_pcpa_busy,
+
+	TP_PROTO(unsigned long pfn, const char *reason, dev_t dev, unsigned long ino,
+		 int refs),
+
+	TP_ARGS(pfn, reason, dev, ino, refs),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, pfn)
+		__string(reason, reason)
+		__field(dev_t, dev)
+		__field(unsigned long, ino)
+		__field(int, refs)
+	),
+
+	TP_fast_assign(
+		__entry->pfn = pfn;
+		__assign_str(reason);
+		__entry->dev = dev;
+		__entry->ino = ino;
+		__entry->refs = refs;
+	),
+
+	TP_printk("pfn=0x%lx reason=%s dev=%d:%d ino=%lu refs=%d", __entry->pfn,
+		  __get_str(reason), MAJOR(__entry->dev), MINOR(__entry->dev),
+		  __entry->ino, __entry->refs)
+);
+
 #endif /* _TRACE_COHORT_H */
 
 #include <trace/define_trace.h>

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Contiguous frames, and dma-bufs made of them: what the heaps share.
+ */
+#ifndef _MM_COHORT_HEAP_H
+#define _MM_COHORT_HEAP_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/scatterlist.h>
+
+struct dma_buf;
+struct dma_heap;
+
+/**
+ * struct cohort_buffer - a dma-buf of ours
+ * @len: bytes
+ * @table: its pieces
+ * @release: gives the pieces back; the table is still there
+ * @lock: protects the rest
+ * @users: attachments
+ * @nr_vmaps: users of @vaddr
+ * @vaddr: where the kernel sees it
+ */
+struct cohort_buffer {
+	unsigned long len;
+	struct sg_table table;
+	void (*release)(struct cohort_buffer *buffer);
+	struct mutex lock;
+	struct list_head users;
+	unsigned int nr_vmaps;
+	void *vaddr;
+};
+
+struct dma_buf *cohort_heap_export(struct dma_heap *heap, struct cohort_buffer *buffer,
+				   u32 fd_flags);
+struct dma_buf *cohort_heap_one_piece(struct dma_heap *heap, struct page *page,
+				      unsigned long len, u32 fd_flags,
+				      void (*release)(struct cohort_buffer *buffer));
+
+#endif /* _MM_COHORT_HEAP_H */

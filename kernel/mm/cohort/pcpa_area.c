@@ -1,0 +1,880 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The frames of the page-cache-preferred area.
+ *
+ * They come from the buddy allocator as one contiguous range, emptied by
+ * migration if need be, and are handed out page by page or block by block.  A
+ * page that is freed comes back here from the free path.  To give a frame back
+ * is to clear its bit: free ones go to the buddy allocator at once, the others
+ * when they are freed; so nobody has to be evicted for that.
+ */
+#define pr_fmt(fmt) "cohort: pcpa: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+#include <linux/page-isolation.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+
+#include "../internal.h"
+#include "cohort.h"
+#include "pcpa.h"
+
+/* Places that are tried before there is no room. */
+#define FIND_TRIES	16
+
+/* Memory that must stay available beside an area made at run time: 1 / 2^n. */
+#define SPARE_SHIFT	4
+
+DEFINE_STATIC_KEY_FALSE(cohort_pcpa_key);
+DEFINE_STATIC_KEY_FALSE(cohort_pcpa_take_key);
+DEFINE_MUTEX(cohort_pcpa_mutex);
+struct cohort_area __rcu *cohort_area;
+
+/* the area as a whole */
+
+static void area_free(struct cohort_area *area)
+{
+	if (area)
+		kvfree(area->mem);
+	kfree(area);
+}
+
+static struct cohort_area *area_make(unsigned long base, unsigned long nr)
+{
+	size_t bits = nr / 8, map = cohort_area_map_size(nr);
+	struct cohort_area *area = kzalloc(sizeof(*area), GFP_KERNEL);
+
+	if (!area)
+		return NULL;
+	area->mem = kvzalloc(map + 4 * bits, GFP_KERNEL);
+	if (!area->mem) {
+		kfree(area);
+		return NULL;
+	}
+	spin_lock_init(&area->lock);
+	area->base = base;
+	area->nr = nr;
+	area->zone = page_zone(pfn_to_page(base));
+	area->nid = zone_to_nid(area->zone);
+	area->own = area->mem;
+	area->client = area->own + BITS_TO_LONGS(nr);
+	area->lent = area->client + BITS_TO_LONGS(nr);
+	area->held = area->lent + BITS_TO_LONGS(nr);
+	cohort_area_map_init(&area->map, nr, area->held + BITS_TO_LONGS(nr));
+	return area;
+}
+
+/**
+ * cohort_area_lock() - the area, locked
+ * @flags: interrupt state
+ *
+ * Enters an RCU read-side section, too.
+ *
+ * Return: the area, or NULL (nothing is locked then).
+ */
+struct cohort_area *cohort_area_lock(unsigned long *flags)
+{
+	struct cohort_area *area;
+
+	rcu_read_lock();
+	while ((area = rcu_dereference(cohort_area))) {
+		spin_lock_irqsave(&area->lock, *flags);
+		if (!area->dead)
+			return area;
+		spin_unlock_irqrestore(&area->lock, *flags);
+	}
+	rcu_read_unlock();
+	return NULL;
+}
+
+void cohort_area_unlock(struct cohort_area *area, unsigned long flags)
+{
+	cohort_area_check(area);
+	spin_unlock_irqrestore(&area->lock, flags);
+	rcu_read_unlock();
+}
+
+static void count_free(const struct cohort_area *area, long delta)
+{
+	__mod_zone_page_state(area->zone, NR_COHORT_FREE, delta);
+}
+
+/**
+ * cohort_area_cached() - may this page be one of the page cache?
+ * @area: the area; without its lock the answer is a guess
+ * @i: index of a page
+ */
+bool cohort_area_cached(const struct cohort_area *area, unsigned long i)
+{
+	return test_bit(i, area->own) && !data_race(cohort_area_map_test(&area->map, i)) &&
+	       !test_bit(i, area->client) && !test_bit(i, area->lent);
+}
+
+/* frames from the buddy allocator */
+
+/* Nothing that is here would have to stay. */
+static bool frame_movable(struct page *page)
+{
+	return !PageReserved(page) &&
+	       (PageBuddy(page) || PageLRU(page) || __PageMovable(page) || !page_count(page));
+}
+
+static bool block_ok(unsigned long pfn, struct zone *zone)
+{
+	struct page *page = pfn_to_online_page(pfn);
+	unsigned long end = pfn + pageblock_nr_pages;
+	int mt;
+
+	if (!page || page_zone(page) != zone ||
+	    pfn_to_online_page(end - 1) != page + pageblock_nr_pages - 1 ||
+	    page_zone(pfn_to_page(end - 1)) != zone)
+		return false;
+	mt = get_pageblock_migratetype(page);
+	if (is_migrate_cma(mt) || is_migrate_isolate(mt))
+		return false;
+	for (; pfn < end; pfn++)
+		if (!frame_movable(pfn_to_page(pfn)))
+			return false;
+	return true;
+}
+
+static int frames_grab(unsigned long base, unsigned long nr)
+{
+	return alloc_contig_range(base, base + nr, MIGRATE_MOVABLE,
+				  GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+}
+
+/* From the top down: what lies lowest is what devices with short addresses need. */
+static unsigned long find_in_zone(struct zone *zone, unsigned long nr)
+{
+	unsigned long lowest = ALIGN(zone->zone_start_pfn, pageblock_nr_pages);
+	unsigned long pfn = ALIGN_DOWN(zone_end_pfn(zone), pageblock_nr_pages);
+	unsigned long end = pfn;
+	unsigned int tries = FIND_TRIES;
+
+	while (pfn > lowest && end >= lowest + nr) {
+		pfn -= pageblock_nr_pages;
+		if (!block_ok(pfn, zone)) {
+			end = pfn;
+		} else if (end - pfn == nr) {
+			if (!frames_grab(pfn, nr))
+				return pfn;
+			if (!--tries)
+				break;
+			end -= pageblock_nr_pages;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * cohort_frames_find() - contiguous frames, emptied
+ * @nid: node, NUMA_NO_NODE for any
+ * @nr: how many, a multiple of a pageblock
+ * @base: the first of them, 0 for any
+ *
+ * Context: sleeps, migrates, does not kill.
+ * Return: the first frame; each is allocated with one reference. 0 if there are none.
+ */
+unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base)
+{
+	struct pglist_data *pgdat;
+	int z;
+
+	if (base)
+		return pfn_to_online_page(base) && pfn_to_online_page(base + nr - 1) &&
+		       page_zone(pfn_to_page(base)) == page_zone(pfn_to_page(base + nr - 1)) &&
+		       !frames_grab(base, nr) ? base : 0;
+	for_each_online_pgdat(pgdat) {
+		if (nid != NUMA_NO_NODE && pgdat->node_id != nid)
+			continue;
+		for (z = MAX_NR_ZONES - 1; z >= 0; z--) {
+			struct zone *zone = &pgdat->node_zones[z];
+
+			if (populated_zone(zone) && zone_managed_pages(zone) > nr)
+				base = find_in_zone(zone, nr);
+			if (base)
+				return base;
+		}
+	}
+	return 0;
+}
+
+/* frames on their way back */
+
+/* Takes what is free out of a part of a chunk, and its marks off the rest. */
+static void disown_part(struct cohort_area *area, unsigned long first, unsigned long last,
+			struct cohort_map *gone)
+{
+	unsigned long i;
+
+	memset(gone, 0, sizeof(*gone));
+	for (i = first; i < last; i++) {
+		if (!__test_and_clear_bit(i, area->own))
+			continue;
+		area->nr_own--;
+		area->nr_client -= __test_and_clear_bit(i, area->client);
+		area->nr_lent -= __test_and_clear_bit(i, area->lent);
+		if (__test_and_clear_bit(i, area->held)) {
+			area->nr_held--;
+			cohort_map_put(gone, i % COHORT_CHUNK);
+		} else if (cohort_area_map_test(&area->map, i)) {
+			cohort_area_map_clear(&area->map, i, 1);
+			count_free(area, -1);
+			cohort_map_put(gone, i % COHORT_CHUNK);
+		}
+	}
+}
+
+static void give_chunk(unsigned long pfn, const struct cohort_map *gone)
+{
+	if (gone->nr == COHORT_CHUNK)
+		cohort_buddy_give(pfn_to_page(pfn), COHORT_CHUNK_ORDER);
+	else if (gone->nr)
+		cohort_buddy_give_map(pfn, gone);
+}
+
+/**
+ * cohort_area_disown() - frames are not the area's any longer
+ * @start: first frame; the area may reach less far, or be elsewhere
+ * @end: one past the last
+ *
+ * Context: no locks of the page allocator held.
+ */
+void cohort_area_disown(unsigned long start, unsigned long end)
+{
+	struct cohort_area *area;
+	struct cohort_map gone;
+	unsigned long flags;
+
+	while ((area = cohort_area_lock(&flags))) {
+		unsigned long base = area->base, first, last;
+
+		if (start < base)
+			start = base;
+		if (end > base + area->nr)
+			end = base + area->nr;
+		if (start >= end) {
+			cohort_area_unlock(area, flags);
+			break;
+		}
+		first = start - base;
+		last = min(end - base, ALIGN(first + 1, COHORT_CHUNK));
+		disown_part(area, first, last, &gone);
+		cohort_area_unlock(area, flags);
+		give_chunk(base + ALIGN_DOWN(first, COHORT_CHUNK), &gone);
+		start = base + last;
+	}
+}
+
+/**
+ * cohort_area_give_free() - free pages to whoever needs them
+ *
+ * Whole pageblocks, the rest page by page; they are fetched back when memory is
+ * plentiful again.
+ *
+ * Return: pages given.
+ */
+unsigned long cohort_area_give_free(void)
+{
+	unsigned long flags, nr = 0, c = 0;
+	struct cohort_area *area;
+	struct cohort_map gone;
+
+	while ((area = cohort_area_lock(&flags))) {
+		unsigned long i, base = area->base;
+
+		while (c < area->nr / COHORT_CHUNK && !area->map.chunk[c])
+			c++;
+		if (c >= area->nr / COHORT_CHUNK) {
+			cohort_area_unlock(area, flags);
+			break;
+		}
+		memset(&gone, 0, sizeof(gone));
+		for (i = c * COHORT_CHUNK; i < (c + 1) * COHORT_CHUNK; i++) {
+			if (!cohort_area_map_test(&area->map, i))
+				continue;
+			cohort_area_map_clear(&area->map, i, 1);
+			__clear_bit(i, area->own);
+			area->nr_own--;
+			count_free(area, -1);
+			cohort_map_put(&gone, i % COHORT_CHUNK);
+		}
+		cohort_area_unlock(area, flags);
+		give_chunk(base + c * COHORT_CHUNK, &gone);
+		nr += gone.nr;
+	}
+	if (nr) {
+		count_vm_events(COHORT_PCPA_GIVEN, nr);
+		cohort_pcpa_tidy_soon();
+	}
+	return nr;
+}
+
+/* taking and parking */
+
+static void mark(struct cohort_area *area, unsigned long i, unsigned long n,
+		 enum cohort_use use)
+{
+	if (use == COHORT_USE_CLIENT) {
+		bitmap_set(area->client, i, n);
+		area->nr_client += n;
+	} else if (use == COHORT_USE_LENT) {
+		bitmap_set(area->lent, i, n);
+		area->nr_lent += n;
+	}
+}
+
+/**
+ * cohort_area_take() - free pages of the area
+ * @order: how many; single pages only but for clients
+ * @use: what for
+ * @ac: zones and nodes they may come from, or NULL
+ *
+ * Return: pages in the state of parked ones, for cohort_area_prep(), or NULL.
+ */
+struct page *cohort_area_take(unsigned int order, enum cohort_use use,
+			      const struct alloc_context *ac)
+{
+	struct cohort_area *area;
+	unsigned long flags, i;
+	struct page *page = NULL;
+
+	area = cohort_area_lock(&flags);
+	if (!area)
+		return NULL;
+	if (area->map.nr_set && (!ac || cohort_zone_ok(ac, pfn_to_page(area->base)))) {
+		i = use == COHORT_USE_CLIENT ? cohort_area_map_find(&area->map, order) :
+					       cohort_area_map_lowest(&area->map);
+		if (i < area->map.nr) {
+			cohort_area_map_clear(&area->map, i, 1UL << order);
+			count_free(area, -(1L << order));
+			mark(area, i, 1UL << order, use);
+			page = pfn_to_page(area->base + i);
+		}
+	}
+	cohort_area_unlock(area, flags);
+	return page;
+}
+
+/**
+ * cohort_area_prep() - make pages that were taken ready for use
+ * @page: the first, from cohort_area_take()
+ * @order: how many
+ * @gfp: the request
+ * @alloc_flags: ALLOC_* of the request
+ *
+ * Return: false if one of them is bad; it leaves the area, the others are free again.
+ */
+bool cohort_area_prep(struct page *page, unsigned int order, gfp_t gfp,
+		      unsigned int alloc_flags)
+{
+	unsigned long pfn = page_to_pfn(page), i;
+
+	if (cohort_prep_pages(page, order, gfp, alloc_flags, page_zone(page)))
+		return true;
+	for (i = 0; i < 1UL << order; i++)
+		if (PageHWPoison(page + i) || !__cohort_pcpa_free(page + i, pfn + i, 0))
+			cohort_area_disown(pfn + i, pfn + i + 1);
+	return false;
+}
+
+/* Pages of the window stay out of everybody's sight. */
+static void park_held(struct cohort_area *area, unsigned long i)
+{
+	__set_bit(i, area->held);
+	__set_bit(i, area->client);
+	area->nr_held++;
+	area->nr_client++;
+}
+
+static void park_one(struct cohort_area *area, unsigned long i)
+{
+	area->nr_client -= __test_and_clear_bit(i, area->client);
+	area->nr_lent -= __test_and_clear_bit(i, area->lent);
+	if (i >= area->hold_start && i < area->hold_end) {
+		park_held(area, i);
+		return;
+	}
+	cohort_area_map_set(&area->map, i, 1);
+	count_free(area, 1);
+}
+
+static bool covers(const struct cohort_area *area, unsigned long pfn)
+{
+	return pfn - area->base < READ_ONCE(area->nr);
+}
+
+/*
+ * The free hook.  A piece comes back as a whole or in parts; a part of it may
+ * have been given back meanwhile, and then the caller frees it page by page.
+ */
+bool __cohort_pcpa_free(struct page *page, unsigned long pfn, unsigned int order)
+{
+	unsigned long flags, i, n = 1UL << order, k;
+	struct cohort_area *area;
+	bool ours;
+
+	rcu_read_lock();
+	area = rcu_dereference(cohort_area);
+	ours = area && covers(area, pfn);
+	rcu_read_unlock();
+	if (!ours)
+		return false;
+	area = cohort_area_lock(&flags);
+	if (!area)
+		return false;
+	i = pfn - area->base;
+	ours = covers(area, pfn) && i + n <= area->nr &&
+	       find_next_zero_bit(area->own, i + n, i) == i + n;
+	for (k = 0; ours && k < n; k++)
+		park_one(area, i + k);
+	if (ours)
+		__count_vm_events(PGFREE, n);
+	cohort_area_unlock(area, flags);
+	return ours;
+}
+
+/* windows for one piece */
+
+/**
+ * cohort_area_hold() - what is or becomes free in a window is kept for one piece
+ * @start: first page
+ * @nr: pages
+ *
+ * Return: false if the area does not reach so far, or clients have pages of it.
+ */
+bool cohort_area_hold(unsigned long start, unsigned long nr)
+{
+	struct cohort_area *area;
+	unsigned long flags, i;
+	bool ok;
+
+	area = cohort_area_lock(&flags);
+	if (!area)
+		return false;
+	ok = start + nr <= area->nr && area->hold_start == area->hold_end &&
+	     find_next_bit(area->client, start + nr, start) == start + nr &&
+	     find_next_zero_bit(area->own, start + nr, start) == start + nr;
+	if (ok) {
+		area->hold_start = start;
+		area->hold_end = start + nr;
+		for (i = start; i < start + nr; i++) {
+			if (!cohort_area_map_test(&area->map, i))
+				continue;
+			cohort_area_map_clear(&area->map, i, 1);
+			count_free(area, -1);
+			park_held(area, i);
+		}
+	}
+	cohort_area_unlock(area, flags);
+	return ok;
+}
+
+/**
+ * cohort_area_held() - pages of the window that are free
+ */
+unsigned long cohort_area_held(void)
+{
+	unsigned long flags, nr = 0;
+	struct cohort_area *area;
+
+	area = cohort_area_lock(&flags);
+	if (area) {
+		nr = area->nr_held;
+		cohort_area_unlock(area, flags);
+	}
+	return nr;
+}
+
+/**
+ * cohort_area_unhold() - the window is over
+ * @keep: its pages stay a client's; else they are free for all
+ *
+ * Return: true if all of them were free.
+ */
+bool cohort_area_unhold(bool keep)
+{
+	struct cohort_area *area;
+	unsigned long flags, i, end;
+	bool all;
+
+	area = cohort_area_lock(&flags);
+	if (!area)
+		return false;
+	end = area->hold_end;
+	all = end > area->hold_start && area->nr_held == end - area->hold_start;
+	i = area->hold_start;
+	area->hold_end = i;
+	for_each_set_bit_from(i, area->held, end) {
+		__clear_bit(i, area->held);
+		area->nr_held--;
+		if (!all || !keep)
+			park_one(area, i);
+	}
+	cohort_area_unlock(area, flags);
+	return all;
+}
+
+/* sizes */
+
+/* Everything that is the area's, under its lock or while nobody sees it yet. */
+static void own_run(struct cohort_area *area, unsigned long first, unsigned long n)
+{
+	bitmap_set(area->own, first, n);
+	area->nr_own += n;
+}
+
+/* @to takes over the frames that @from has. */
+static void inherit(struct cohort_area *to, const struct cohort_area *from)
+{
+	unsigned long shift = from->base - to->base, i;
+
+	for (i = 0; i < from->nr; i++) {
+		if (!test_bit(i, from->own))
+			continue;
+		own_run(to, i + shift, 1);
+		if (cohort_area_map_test(&from->map, i))
+			cohort_area_map_set(&to->map, i + shift, 1);
+		if (test_bit(i, from->client))
+			mark(to, i + shift, 1, COHORT_USE_CLIENT);
+		if (test_bit(i, from->lent))
+			mark(to, i + shift, 1, COHORT_USE_LENT);
+	}
+}
+
+/*
+ * Frames that are @area's and still allocated become free: through the free
+ * path, which finds them to be the area's.
+ */
+static void publish(struct cohort_area *area, bool extend)
+{
+	struct cohort_area *old = rcu_dereference_protected(cohort_area,
+							    lockdep_is_held(&cohort_pcpa_mutex));
+	unsigned long flags;
+
+	if (old) {
+		spin_lock_irqsave(&old->lock, flags);
+		if (extend)
+			inherit(area, old);
+		old->dead = true;
+		rcu_assign_pointer(cohort_area, area);
+		spin_unlock_irqrestore(&old->lock, flags);
+		synchronize_rcu();
+		area_free(old);
+	} else {
+		rcu_assign_pointer(cohort_area, area);
+	}
+}
+
+static void free_frames(unsigned long base, unsigned long nr)
+{
+	unsigned long done;
+
+	for (done = 0; done < nr; done += pageblock_nr_pages) {
+		free_contig_range(base + done, pageblock_nr_pages);
+		cond_resched();
+	}
+}
+
+/* The whole of it; nobody has to leave. */
+static void area_off(void)
+{
+	struct cohort_area *area = rcu_dereference_protected(cohort_area,
+							     lockdep_is_held(&cohort_pcpa_mutex));
+
+	if (!area)
+		return;
+	static_branch_disable(&cohort_pcpa_take_key);
+	cohort_area_disown(area->base, area->base + area->nr);
+	rcu_assign_pointer(cohort_area, NULL);
+	static_branch_disable(&cohort_pcpa_key);
+	synchronize_rcu();
+	area_free(area);
+}
+
+static void area_shrink(unsigned long nr)
+{
+	struct cohort_area *area;
+	unsigned long flags, start = 0, end = 0;
+
+	area = cohort_area_lock(&flags);
+	if (area) {
+		start = area->base + nr;
+		end = area->base + area->nr;
+		cohort_area_unlock(area, flags);
+	}
+	cohort_area_disown(start, end);
+	area = cohort_area_lock(&flags);
+	if (area) {
+		WRITE_ONCE(area->nr, nr);
+		area->map.nr = nr;
+		area->map.low = min(area->map.low, nr / COHORT_CHUNK);
+		cohort_area_unlock(area, flags);
+	}
+}
+
+/* New frames next to those there are; the area may begin elsewhere then. */
+static int area_extend(const struct cohort_area *old, unsigned long nr)
+{
+	unsigned long more = nr - old->nr, base = old->base, got;
+	struct cohort_area *area;
+
+	got = cohort_frames_find(old->nid, more, base + old->nr);
+	if (!got && base > more) {
+		got = cohort_frames_find(old->nid, more, base - more);
+		base = got ? got : base;
+	}
+	if (!got)
+		return -EBUSY;
+	if (page_zone(pfn_to_page(got)) != old->zone) {
+		free_frames(got, more);
+		return -EBUSY;
+	}
+	area = area_make(base, nr);
+	if (!area) {
+		free_frames(got, more);
+		return -ENOMEM;
+	}
+	own_run(area, got - base, more);
+	publish(area, true);
+	free_frames(got, more);
+	return 0;
+}
+
+static int area_new(unsigned long nr, unsigned long base)
+{
+	struct cohort_area *area;
+
+	base = cohort_frames_find(cohort_pcpa_node, nr, base);
+	if (!base)
+		return -ENOMEM;
+	area = area_make(base, nr);
+	if (!area) {
+		free_frames(base, nr);
+		return -ENOMEM;
+	}
+	area_off();
+	own_run(area, 0, nr);
+	static_branch_enable(&cohort_pcpa_key);
+	publish(area, false);
+	free_frames(base, nr);
+	static_branch_enable(&cohort_pcpa_take_key);
+	return 0;
+}
+
+static bool memory_for(unsigned long more)
+{
+	return si_mem_available() > (long)(more + (totalram_pages() >> SPARE_SHIFT));
+}
+
+static int area_grow(const struct cohort_area *old, unsigned long nr, unsigned long base)
+{
+	int err = -EBUSY;
+
+	if (!memory_for(nr - (old ? old->nr : 0)))
+		return -ENOMEM;
+	if (old && !base)
+		err = area_extend(old, nr);
+	if (err == -EBUSY && (!old || memory_for(nr)))
+		err = area_new(nr, base);
+	return err == -EBUSY ? -ENOMEM : err;
+}
+
+/**
+ * cohort_pcpa_resize() - make, change or give back the area
+ * @size: bytes; 0 gives it back
+ * @base: its address, COHORT_ANY_BASE for any
+ *
+ * Context: sleeps.
+ * Return: 0, -EINVAL for a size or base that cannot be, -ENOMEM; nothing has
+ * changed then.
+ */
+int cohort_pcpa_resize(u64 size, u64 base)
+{
+	u64 memory = PFN_PHYS((u64)totalram_pages()), align = PFN_PHYS((u64)pageblock_nr_pages);
+	const char *why = cohort_pcpa_refuse(size, base, align, memory);
+	unsigned long nr = size >> PAGE_SHIFT, pfn;
+	const struct cohort_area *old;
+	int err = 0;
+
+	if (why) {
+		pr_err("%lluM: %s (%lluM, pageblock %lluM)\n", size >> 20, why, memory >> 20,
+		       align >> 20);
+		return -EINVAL;
+	}
+	mutex_lock(&cohort_pcpa_mutex);
+	old = rcu_dereference_protected(cohort_area, lockdep_is_held(&cohort_pcpa_mutex));
+	pfn = base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base);
+	if (old && pfn && pfn != old->base)
+		err = -EINVAL;
+	else if (!nr)
+		area_off();
+	else if (old && nr < old->nr)
+		area_shrink(nr);
+	else if (!old || nr > old->nr)
+		err = cohort_trail_resize(nr) ?: area_grow(old, nr, pfn);
+	cohort_pcpa_tidy_soon();
+	if (err)
+		pr_err("%lluM: %s; it stays as it was\n", size >> 20,
+		       err == -EINVAL ? "the area has another base" :
+					"no such piece of memory can be emptied");
+	else
+		pr_info("%lluM\n", size >> 20);
+	mutex_unlock(&cohort_pcpa_mutex);
+	return err;
+}
+
+/* Frames of one pageblock that were given back come home. */
+static bool fetch_block(unsigned long pfn)
+{
+	struct cohort_area *area;
+	unsigned long flags;
+	bool ours = false;
+
+	if (frames_grab(pfn, pageblock_nr_pages))
+		return false;
+	area = cohort_area_lock(&flags);
+	if (area) {
+		ours = covers(area, pfn);
+		if (ours)
+			own_run(area, pfn - area->base, pageblock_nr_pages);
+		cohort_area_unlock(area, flags);
+	}
+	free_contig_range(pfn, pageblock_nr_pages);
+	return ours;
+}
+
+/**
+ * cohort_area_fetch() - fetch back one pageblock of what was given
+ *
+ * Isolating it takes what the area still has there, too.
+ *
+ * Context: cohort_pcpa_mutex held.
+ * Return: true if there may be more to fetch.
+ */
+bool cohort_area_fetch(void)
+{
+	const struct cohort_area *area = rcu_dereference_protected(cohort_area,
+							lockdep_is_held(&cohort_pcpa_mutex));
+	unsigned long i;
+
+	if (!area || READ_ONCE(area->nr_own) == area->nr || !memory_for(pageblock_nr_pages))
+		return false;
+	for (i = 0; i < area->nr; i += pageblock_nr_pages)
+		if (find_next_zero_bit(area->own, i + pageblock_nr_pages, i) <
+		    i + pageblock_nr_pages &&
+		    find_next_bit(area->client, i + pageblock_nr_pages, i) ==
+		    i + pageblock_nr_pages && fetch_block(area->base + i))
+			return true;
+	return false;
+}
+
+void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes)
+{
+	struct cohort_area *area;
+	unsigned long flags;
+
+	memset(sizes, 0, sizeof(*sizes));
+	area = cohort_area_lock(&flags);
+	if (!area)
+		return;
+	sizes->base = area->base;
+	sizes->size = area->nr;
+	sizes->free = area->map.nr_set;
+	sizes->client = area->nr_client;
+	sizes->lent = area->nr_lent;
+	sizes->cache = area->nr_own - sizes->free - sizes->client - sizes->lent;
+	sizes->other = area->nr - area->nr_own;
+	cohort_area_unlock(area, flags);
+}
+
+/**
+ * cohort_pcpa_free_pages() - pages of the area that nobody has
+ */
+unsigned long cohort_pcpa_free_pages(void)
+{
+	const struct cohort_area *area;
+	unsigned long nr = 0;
+
+	if (!cohort_pcpa_there())
+		return 0;
+	rcu_read_lock();
+	area = rcu_dereference(cohort_area);
+	if (area)
+		nr = READ_ONCE(area->map.nr_set);
+	rcu_read_unlock();
+	return nr;
+}
+
+/* what others ask */
+
+static bool area_bit(unsigned long pfn, bool (*is)(const struct cohort_area *, unsigned long))
+{
+	const struct cohort_area *area;
+	bool yes;
+
+	rcu_read_lock();
+	area = rcu_dereference(cohort_area);
+	yes = area && covers(area, pfn) && is(area, pfn - area->base);
+	rcu_read_unlock();
+	return yes;
+}
+
+static bool is_own(const struct cohort_area *area, unsigned long i)
+{
+	return test_bit(i, area->own);
+}
+
+static bool is_parked(const struct cohort_area *area, unsigned long i)
+{
+	return data_race(cohort_area_map_test(&area->map, i)) || test_bit(i, area->held);
+}
+
+static bool is_transient(const struct cohort_area *area, unsigned long i)
+{
+	return test_bit(i, area->own) && !test_bit(i, area->client);
+}
+
+/* Compaction goes on behind the pageblock. */
+unsigned long __cohort_pcpa_next(unsigned long pfn)
+{
+	return area_bit(pfn, is_own) ? (pfn | (pageblock_nr_pages - 1)) + 1 : pfn;
+}
+
+bool __cohort_pcpa_parked(const struct page *page)
+{
+	return area_bit(page_to_pfn(page), is_parked);
+}
+
+bool __cohort_pcpa_transient(unsigned long pfn)
+{
+	return area_bit(pfn, is_transient);
+}
+
+#ifdef CONFIG_COHORT_DEBUG
+/**
+ * cohort_area_check() - recount the area
+ * @area: the area, locked
+ */
+void cohort_area_check(struct cohort_area *area)
+{
+	static unsigned int turn;
+
+	lockdep_assert_held(&area->lock);
+	if (data_race(turn++) % 512)
+		return;
+	WARN_ON_ONCE(!cohort_area_map_ok(&area->map));
+	WARN_ON_ONCE(bitmap_weight(area->own, area->nr) != area->nr_own);
+	WARN_ON_ONCE(bitmap_weight(area->client, area->nr) != area->nr_client);
+	WARN_ON_ONCE(bitmap_weight(area->lent, area->nr) != area->nr_lent);
+	WARN_ON_ONCE(bitmap_weight(area->held, area->nr) != area->nr_held);
+	WARN_ON_ONCE(bitmap_intersects(area->client, area->lent, area->nr));
+	WARN_ON_ONCE(bitmap_intersects(area->client, area->map.bits, area->nr));
+	WARN_ON_ONCE(bitmap_intersects(area->lent, area->map.bits, area->nr));
+	WARN_ON_ONCE(!bitmap_subset(area->map.bits, area->own, area->nr));
+}
+#endif

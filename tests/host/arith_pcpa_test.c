@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Property tests of mm/cohort/arith_pcpa.c against models that are too simple
+ * to be wrong.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "arith_pcpa.h"
+
+#define PAGES	(16 * COHORT_CHUNK)
+#define ROUNDS	200000
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+static uint64_t state;
+static unsigned int broken;
+
+/* splitmix64 */
+static uint64_t next(void)
+{
+	uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static void expect(int cond, const char *what)
+{
+	if (!cond && broken++ < 5)
+		fprintf(stderr, "arith_pcpa: %s\n", what);
+}
+
+static unsigned long model_lowest(const char *model)
+{
+	unsigned long i = 0;
+
+	while (i < PAGES && !model[i])
+		i++;
+	return i;
+}
+
+static int model_has(const char *model, unsigned int order)
+{
+	unsigned long i, k;
+
+	for (i = 0; i < PAGES; i += 1UL << order) {
+		for (k = 0; k < 1UL << order && model[i + k]; k++)
+			;
+		if (k == 1UL << order)
+			return 1;
+	}
+	return 0;
+}
+
+/* A client's block: aligned, free, and found whenever there is one. */
+static void take_block(struct cohort_area_map *map, char *model, unsigned int order)
+{
+	unsigned long at = cohort_area_map_find(map, order), i, n = 1UL << order;
+
+	expect((at < map->nr) == model_has(model, order), "a block is missed or made up");
+	if (at >= map->nr)
+		return;
+	expect(at % n == 0, "a block is not aligned");
+	for (i = 0; i < n; i++) {
+		expect(model[at + i], "a block is not free");
+		model[at + i] = 0;
+	}
+	cohort_area_map_clear(map, at, n);
+}
+
+/* A piece comes back in parts: any run that is in use. */
+static void put_run(struct cohort_area_map *map, char *model)
+{
+	unsigned long first = next() % PAGES, n = 0, most = 1 + next() % 600;
+
+	while (n < most && first + n < PAGES && !model[first + n])
+		model[first + n++] = 1;
+	cohort_area_map_set(map, first, n);
+}
+
+static void check_room(const struct cohort_area_map *map, const char *model)
+{
+	unsigned long c = next() % (PAGES / COHORT_CHUNK), i, k, room = 0;
+	unsigned int order = next() % (COHORT_CHUNK_ORDER + 1);
+
+	for (i = 0; i < COHORT_CHUNK; i += 1UL << order) {
+		for (k = 0; k < 1UL << order && model[c * COHORT_CHUNK + i + k]; k++)
+			;
+		room += k == 1UL << order ? k : 0;
+	}
+	expect(cohort_area_map_room(map, c, order) == room, "wrong room in a chunk");
+}
+
+static void maps(void)
+{
+	void *mem = calloc(1, cohort_area_map_size(PAGES));
+	struct cohort_area_map map;
+	static char model[PAGES];
+	unsigned long n, at;
+
+	cohort_area_map_init(&map, PAGES, mem);
+	for (n = 0; n < ROUNDS; n++) {
+		switch (next() % 8) {
+		case 0:
+			take_block(&map, model, next() % 11);
+			break;
+		case 1:
+			put_run(&map, model);
+			break;
+		case 2:
+			check_room(&map, model);
+			break;
+		default:
+			at = cohort_area_map_lowest(&map);
+			expect(at == model_lowest(model), "not the lowest page");
+			if (at < PAGES) {
+				model[at] = 0;
+				cohort_area_map_clear(&map, at, 1);
+			}
+		}
+		if (n % 97 == 0)
+			expect(cohort_area_map_ok(&map), "counts and bits disagree");
+	}
+	for (n = 0; n < PAGES; n++)
+		expect(cohort_area_map_test(&map, n) == model[n], "a bit is wrong");
+	free(mem);
+}
+
+static void window_once(void)
+{
+	unsigned long nr = 1 + next() % 60, len = 1 + next() % 20, step = 1UL << next() % 4;
+	unsigned long best = nr, i, k;
+	u64 least = ~0ULL;
+	u16 cost[60];
+
+	for (i = 0; i < nr; i++)
+		cost[i] = next() % 7 ? next() % 17 : COHORT_COST_NEVER;
+	for (i = 0; i + len <= nr; i += step) {
+		u64 sum = 0;
+
+		for (k = 0; k < len && cost[i + k] != COHORT_COST_NEVER; k++)
+			sum += cost[i + k];
+		if (k == len && sum <= least) {
+			least = sum;
+			best = i;
+		}
+	}
+	expect(cohort_area_window(cost, nr, len, step) == best, "not the cheapest window");
+}
+
+/* Every chunk is visited, by one of the two, in whatever order they run. */
+static void walk_once(void)
+{
+	unsigned long nr = next() % 50, c, left = nr;
+	struct cohort_walk walk = { 0, nr };
+	char seen[50] = {};
+
+	while (cohort_walk_next(&walk, next() & 1, &c)) {
+		expect(c < nr && !seen[c], "a chunk is visited twice");
+		seen[c] = 1;
+		left--;
+	}
+	expect(!left && !cohort_walk_next(&walk, true, &c), "a chunk is left out");
+}
+
+static void fsm(void)
+{
+	struct cohort_pcpa_fsm fsm = { COHORT_PCACHE_ONLY, false };
+	int armed = 0, i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		switch (next() % 3) {
+		case 0:
+			armed += cohort_pcpa_request(&fsm);
+			expect(fsm.state == COHORT_ANON_ALLOC, "a request is not served");
+			break;
+		case 1:
+			cohort_pcpa_granted(&fsm);
+			break;
+		default:
+			if (armed && !cohort_pcpa_timeout(&fsm))
+				armed = 0;
+		}
+		expect(armed == (fsm.state == COHORT_ANON_ALLOC), "the timer is lost or set twice");
+		expect(!fsm.used || fsm.state == COHORT_ANON_ALLOC, "used while nobody is served");
+	}
+}
+
+static void trail(void)
+{
+	unsigned long pages = 4096, i, known = 0, strange = 0;
+	void *mem = calloc(1, cohort_trail_size(pages));
+	uint64_t *hash = malloc(pages * sizeof(*hash));
+	struct cohort_trail trail;
+
+	cohort_trail_init(&trail, pages, mem);
+	for (i = 0; i < pages; i++)
+		cohort_trail_put(&trail, hash[i] = next());
+	for (i = 0; i < pages; i++)
+		strange += cohort_trail_take(&trail, next());
+	for (i = 0; i < pages; i++)
+		known += cohort_trail_take(&trail, hash[i]);
+	expect(known > pages * 85 / 100, "a trail forgets too much");
+	expect(strange < 8, "a trail takes strangers for its own");
+	for (known = i = 0; i < pages; i++)
+		known += cohort_trail_take(&trail, hash[i]);
+	expect(known < 8, "a trail does not forget");
+	free(hash);
+	free(mem);
+}
+
+static void texts(void)
+{
+	static const char *const bad[] = {
+		"", "M", "-1", "260MB", "260M@", "260M@x", "260M@1M2", "99999999999999999999M",
+		"260 M", "@1G", "17179869184G", "0x10", "260M@0x", "260M@0x1ffffffffffffffff",
+	};
+	u64 size, base;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		expect(cohort_pcpa_parse(bad[i], &size, &base) != NULL, bad[i]);
+	expect(!cohort_pcpa_parse("260M\n", &size, &base) && size == 260ULL << 20 &&
+	       base == COHORT_ANY_BASE, "260M");
+	expect(!cohort_pcpa_parse("1g@0x40000000", &size, &base) && size == 1ULL << 30 &&
+	       base == 1ULL << 30, "1g@0x40000000");
+	expect(!cohort_pcpa_parse("0", &size, &base) && !size, "0");
+	expect(cohort_pcpa_refuse(4ULL << 30, COHORT_ANY_BASE, 2 << 20, 2ULL << 30) != NULL,
+	       "larger than memory");
+	expect(cohort_pcpa_refuse(3 << 20, COHORT_ANY_BASE, 2 << 20, 2ULL << 30) != NULL, "odd size");
+	expect(cohort_pcpa_refuse(4 << 20, 1 << 20, 2 << 20, 2ULL << 30) != NULL, "odd base");
+	expect(!cohort_pcpa_refuse(260ULL << 20, 1ULL << 30, 2 << 20, 2ULL << 30), "refused");
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	state = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	maps();
+	for (i = 0; i < 20000; i++) {
+		window_once();
+		walk_once();
+	}
+	fsm();
+	trail();
+	texts();
+	if (broken)
+		fprintf(stderr, "arith_pcpa_test: %u broken\n", broken);
+	return broken != 0;
+}

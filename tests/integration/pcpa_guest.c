@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of a small guest with a page-cache-preferred area of 260 MB and an empty
+ * ext4 at /dev/pmem0: the area fills with page cache, clients get it, contiguous
+ * pieces do not fail, sizes that cannot be are refused. Prints "ok WHAT" or
+ * "not ok WHAT", a line a claim, and "note NAME VALUE" for what was measured.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-heap.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MB (1UL << 20)
+#define PAGE 4096UL
+#define AREA "/sys/kernel/mm/cohort/pcpa/"
+#define HEAPS "/dev/dma_heap/"
+#define AREA_MB 260
+#define FILE_MB 420
+#define PIECES 16
+#define PIECE (AREA_MB * MB / PIECES)
+
+static void claim(bool held, const char *what)
+{
+	printf("%s %s\n", held ? "ok" : "not ok", what);
+}
+
+static int put(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, value, strlen(value)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static void get(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	text[n < 0 ? 0 : n] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool says(const char *name, const char *value)
+{
+	char path[96], text[64];
+
+	snprintf(path, sizeof(path), AREA "%s", name);
+	get(path, text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	return !strcmp(text, value);
+}
+
+static long kb(const char *name)
+{
+	char path[96], text[64];
+
+	snprintf(path, sizeof(path), AREA "%s", name);
+	get(path, text, sizeof(text));
+	return atol(text);
+}
+
+static long stat_of(const char *name)
+{
+	static char text[4096];
+	char key[64], *at;
+
+	get(AREA "stats", text, sizeof(text));
+	snprintf(key, sizeof(key), "%s ", name);
+	for (at = text; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
+		if (!strncmp(at, key, strlen(key)))
+			return atol(at + strlen(key));
+	return -1;
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static int heap_alloc(const char *heap, size_t bytes)
+{
+	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
+	char path[64];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), HEAPS "%s", heap);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, DMA_HEAP_IOCTL_ALLOC, &data))
+		err = -errno;
+	close(fd);
+	return err ?: (int)data.fd;
+}
+
+static void make_file(const char *path, unsigned long mb)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, mb * MB))
+		printf("not ok file: %s\n", strerror(errno));
+	close(fd);
+}
+
+/* Holes: page cache without any I/O. */
+static void read_file(const char *path)
+{
+	static char buffer[256 * 1024];
+	int fd = open(path, O_RDONLY);
+
+	while (fd >= 0 && read(fd, buffer, sizeof(buffer)) > 0)
+		;
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool filled(void)
+{
+	int i;
+
+	for (i = 0; i < 20 && kb("cache_kb") < AREA_MB * 1024 * 95 / 100; i++) {
+		put("/proc/sys/vm/drop_caches", "1");
+		usleep(100000);
+		read_file("/data/big");
+	}
+	return kb("cache_kb") >= AREA_MB * 1024 * 95 / 100;
+}
+
+static void pause_for_timer(void)
+{
+	usleep(1300000);
+}
+
+static void cache(void)
+{
+	claim(says("size", "272629760"), "the area has the size that was asked for");
+	claim(says("state", "pcache_only"), "it begins with page cache only");
+	claim(kb("free_kb") > AREA_MB * 1024 * 9 / 10, "it is free at first");
+	claim(filled(), "it fills with page cache");
+	printf("note cache_kb %ld\n", kb("cache_kb"));
+}
+
+/* What a camera does when it starts. */
+static double camera(const char *heap, int *fd)
+{
+	double start, zero;
+	char text[32];
+	int i, got = 0;
+
+	put("/sys/kernel/mm/cohort/buffer/enabled", "1");
+	get("/sys/kernel/mm/cohort/buffer/zero_ns", text, sizeof(text));
+	zero = atoll(text) / 1e6;
+	start = now_ms();
+	for (i = 0; i < PIECES; i++) {
+		fd[i] = heap_alloc(heap, PIECE);
+		got += fd[i] >= 0;
+	}
+	start = now_ms() - start;
+	get("/sys/kernel/mm/cohort/buffer/zero_ns", text, sizeof(text));
+	zero = atoll(text) / 1e6 - zero;
+	printf("note %s_got %d\nnote %s_find_ms %.1f\nnote %s_zero_ms %.1f\n", heap, got, heap,
+	       start - zero, heap, zero);
+	return got == PIECES ? start - zero : -1;
+}
+
+static void close_all(const int *fd, int nr)
+{
+	while (nr--)
+		if (fd[nr] >= 0)
+			close(fd[nr]);
+}
+
+static bool zeroed(int fd)
+{
+	char *p = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	unsigned long i, sum = 0;
+
+	if (p == MAP_FAILED)
+		return false;
+	for (i = 0; i < PIECE; i += 512)
+		sum += p[i];
+	memset(p, 0x5a, PIECE);
+	munmap(p, PIECE);
+	return !sum;
+}
+
+static void client(void)
+{
+	int fd[PIECES], i;
+	bool clean = true;
+	long refaults;
+
+	claim(camera("pcpa", fd) >= 0, "a client gets all of it");
+	claim(says("state", "anon_alloc"), "the area turns to clients");
+	printf("note client_kb %ld\nnote reclaimed %ld\n", kb("client_kb"), stat_of("reclaimed"));
+	claim(kb("client_kb") > AREA_MB * 1024 * 9 / 10, "what it gets is the area's");
+	for (i = 0; i < PIECES; i++)
+		clean &= fd[i] >= 0 && zeroed(fd[i]);
+	claim(clean, "what it gets is zeroed, and can be mapped");
+	pause_for_timer();
+	claim(says("state", "pcache_only"), "the timer turns it back");
+	close_all(fd, PIECES);
+	claim(!kb("client_kb") && kb("free_kb") > AREA_MB * 1024 * 9 / 10, "what it frees is free");
+	refaults = stat_of("refaults");
+	claim(filled(), "page cache takes it again");
+	printf("note refaults %ld\n", stat_of("refaults") - refaults);
+	claim(stat_of("refaults") > refaults, "refaults of a quick reclaim are counted");
+}
+
+static void contiguous(void)
+{
+	long failed = stat_of("contig_fail");
+	int fd[PIECES], i, round;
+	bool all = true;
+	double start;
+
+	for (round = 0; round < 3; round++) {
+		filled();
+		for (i = 0; i < 4; i++)
+			fd[i] = heap_alloc("pcpa-contig", 64 * MB);
+		for (i = 0; i < 4; i++)
+			all &= fd[i] >= 0;
+		start = now_ms();
+		if (!round)
+			claim(heap_alloc("pcpa-contig", 64 * MB) == -ENOMEM &&
+			      now_ms() - start < 1000, "a fifth is refused at once");
+		close_all(fd, 4);
+		pause_for_timer();
+	}
+	claim(all, "four pieces of 64 MB fit, whatever was there");
+	claim(stat_of("contig_fail") == failed + 1, "none of them failed");
+	filled();
+	claim(camera("pcpa-contig", fd) >= 0, "sixteen contiguous pieces fill it to the last page");
+	close_all(fd, PIECES);
+	pause_for_timer();
+	printf("note contig_ms_max %ld\n", stat_of("contig_ns_max") / 1000000);
+}
+
+/* Pages of a file in a pipe: referenced for as long as nobody reads it. */
+static void pinned(void)
+{
+	char *map;
+	int fd[2], file, i, piece;
+	double start;
+
+	filled();
+	file = open("/data/big", O_RDONLY);
+	map = mmap(NULL, FILE_MB * MB, PROT_READ, MAP_SHARED, file, 0);
+	if (pipe(fd) || map == MAP_FAILED)
+		return claim(false, "a pipe");
+	for (i = 0; i < 12; i++) {
+		struct iovec iov = { map + i * 23 * MB, PAGE };
+
+		if (*(volatile char *)iov.iov_base || vmsplice(fd[1], &iov, 1, 0) < 0)
+			claim(false, "vmsplice");
+	}
+	start = now_ms();
+	piece = heap_alloc("pcpa-contig", 250 * MB);
+	printf("note busy_piece %d\nnote busy_ms %.0f\nnote busy %ld\n", piece, now_ms() - start,
+	       stat_of("busy"));
+	claim(piece == -EBUSY || piece == -ENOMEM, "a piece with pinned pages in it is refused");
+	claim(now_ms() - start < 4000, "in bounded time");
+	claim(stat_of("busy") > 0, "and the page that was in the way is counted");
+	close(fd[0]);
+	close(fd[1]);
+	munmap(map, FILE_MB * MB);
+	close(file);
+	pause_for_timer();
+	piece = heap_alloc("pcpa-contig", 250 * MB);
+	claim(piece >= 0, "it is granted when they are gone");
+	if (piece >= 0)
+		close(piece);
+	pause_for_timer();
+}
+
+/* Written pages stay out, those written to later leave. */
+static void dirty(void)
+{
+	static char buffer[MB];
+	long before;
+	int fd, i;
+
+	put(AREA "size", "0");
+	put(AREA "size", "260M");
+	put("/proc/sys/vm/dirty_writeback_centisecs", "0");
+	put("/proc/sys/vm/dirty_background_ratio", "90");
+	put("/proc/sys/vm/dirty_ratio", "95");
+	before = kb("cache_kb");
+	memset(buffer, 1, sizeof(buffer));
+	fd = open("/data/written", O_RDWR | O_CREAT, 0600);
+	for (i = 0; i < 60; i++)
+		if (write(fd, buffer, sizeof(buffer)) != sizeof(buffer))
+			claim(false, "writing");
+	claim(kb("cache_kb") - before < 4096, "written pages stay out");
+	fsync(fd);
+	put("/proc/sys/vm/drop_caches", "1");
+	before = kb("cache_kb");
+	read_file("/data/written");
+	claim(kb("cache_kb") - before > 50 * 1024, "the same pages, read, go in");
+	before = stat_of("migrated");
+	for (i = 0; i < 60; i++)
+		pwrite(fd, buffer, sizeof(buffer), i * MB);
+	sleep(4);
+	printf("note moved_out %ld\n", stat_of("migrated") - before);
+	claim(stat_of("migrated") - before > 60 * 256 / 2, "pages written to later move out");
+	close(fd);
+	sync();
+}
+
+static void entitled(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		char text[8] = "";
+
+		get("/proc/self/cohort_entitled", text, sizeof(text));
+		claim(text[0] == '0' && !put("/proc/self/cohort_entitled", "1"), "a process is entitled");
+		if (!fork()) {
+			get("/proc/self/cohort_entitled", text, sizeof(text));
+			_exit(text[0] != '1');
+		}
+		wait(&status);
+		claim(!status, "its child is, too");
+		if (setuid(1000) || !put("/proc/self/cohort_entitled", "0"))
+			claim(false, "nobody else says so");
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+}
+
+static void sizes(void)
+{
+	static const struct {
+		const char *text;
+		int err;
+	} bad[] = {
+		{ "100G", -EINVAL }, { "261M", -EINVAL }, { "1", -EINVAL }, { "", 0 },
+		{ "x", -EINVAL }, { "64M@0x100000", -EINVAL }, { "900M", -ENOMEM },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (bad[i].text[0] && put(AREA "size", bad[i].text) != bad[i].err)
+			printf("not ok size %s: %d\n", bad[i].text, put(AREA "size", bad[i].text));
+	claim(says("size", "272629760"), "after bad sizes it is as it was");
+	claim(!put(AREA "size", "260M") && says("size", "272629760"), "the same size again is nothing");
+	claim(!put(AREA "size", "128M") && says("size", "134217728"), "it shrinks");
+	claim(!put(AREA "size", "200M") && says("size", "209715200"), "it grows");
+	printf("note other_kb %ld\n", kb("other_kb"));
+	claim(kb("other_kb") == 0, "all of that is its own");
+	claim(!put(AREA "size", "0") && says("size", "0") && !kb("free_kb"), "it goes");
+	claim(put(AREA "min_order", "9") == -EINVAL && put(AREA "timer_ms", "0") == -EINVAL,
+	      "a wrong order and a wrong time are refused");
+	i = heap_alloc("pcpa", 4 * MB);
+	claim((int)i >= 0, "without it the heap is an ordinary one");
+	close(i);
+	claim(heap_alloc("pcpa-contig", 4 * MB) == -ENOMEM, "and one piece is refused");
+	claim(!put(AREA "size", "260M"), "it comes back");
+}
+
+/* 1 GiB of memory, and a process that wants nearly all of it: nobody is killed. */
+static void hog(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		size_t size = 820 * MB, i;
+		char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		for (i = 0; i < size; i += PAGE)
+			p[i] = 1;
+		printf("note lent_kb %ld\n", kb("lent_kb"));
+		claim(kb("lent_kb") > 50 * 1024, "it lends what nobody needs");
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	claim(WIFEXITED(status), "a hog that needs the area is not killed");
+	claim(kb("lent_kb") < 4096, "loans end with who had them");
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	mkdir("/proc", 0755);
+	mkdir("/sys", 0755);
+	mkdir("/dev", 0755);
+	mkdir("/data", 0755);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("dev", "/dev", "devtmpfs", 0, NULL);
+	if (mount("/dev/pmem0", "/data", "ext4", 0, NULL))
+		printf("not ok mount: %s\n", strerror(errno));
+	make_file("/data/big", FILE_MB);
+	cache();
+	client();
+	contiguous();
+	pinned();
+	entitled();
+	dirty();
+	sizes();
+	hog();
+	printf("done\n");
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}
