@@ -42,9 +42,19 @@ struct composition {
 	uint64_t zero_ns;
 };
 
+/* One allocation: what it was made of, and the time it took. */
+struct result {
+	int fd;
+	uint64_t bytes, ns, zero_ns;
+	uint64_t n8, n4, n0;
+	uint64_t busy;			/* times a range of CMA was in use */
+};
+
 static struct buf bufs[MAX_BUFS];
 static int nr_bufs;
-static int heap_fd;
+static int heap_fd, camera_fd;
+static bool camera_cma;			/* the camera's heap is a CMA area */
+static int stall_fd = -1;
 static int counter_fd[NR_ORDERS + 1];	/* the last one is zero_ns */
 static int perf_fd[NR_ORDERS];
 static bool have_counters;
@@ -128,16 +138,25 @@ static void counting(bool on)
 		ioctl(perf_fd[i], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
-static int heap_alloc(uint64_t bytes)
+static int heap_alloc(int heap, uint64_t bytes)
 {
 	struct dma_heap_allocation_data data = {
 		.len = bytes,
 		.fd_flags = O_RDWR | O_CLOEXEC,
 	};
 
-	if (ioctl(heap_fd, DMA_HEAP_IOCTL_ALLOC, &data))
+	if (ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &data))
 		return -errno;
 	return data.fd;
+}
+
+static uint64_t new_stalls(void)
+{
+	static uint64_t last;
+	uint64_t before = last;
+
+	last = camera_stalls(stall_fd);
+	return last - before;
 }
 
 static int keep(int slot, int fd, bool gpu)
@@ -150,43 +169,86 @@ static int keep(int slot, int fd, bool gpu)
 	return 0;
 }
 
-static void report(int slot, uint64_t bytes, bool ok, uint64_t ns,
-		   const struct composition *a, const struct composition *b)
+/* Pages in pieces of no order that is counted; a failed request has none. */
+static uint64_t uncounted(const struct result *r)
 {
-	uint64_t n8 = b->pieces[0] - a->pieces[0];
-	uint64_t n4 = b->pieces[1] - a->pieces[1];
-	uint64_t n0 = b->pieces[2] - a->pieces[2];
-	uint64_t sum = n8 * 256 + n4 * 16 + n0, all = bytes / PAGE;
+	uint64_t sum = r->n8 * 256 + r->n4 * 16 + r->n0, all = r->bytes / PAGE;
+
+	return r->fd >= 0 && all > sum ? all - sum : 0;
+}
+
+/* The keys that every buffer's record ends with. */
+static void report(const char *kind, int slot, const char *more, const struct result *r,
+		   uint64_t other)
+{
 	char zero[24] = "null";
 
-	if (have_counters)
-		snprintf(zero, sizeof(zero), "%llu",
-			 (unsigned long long)(b->zero_ns - a->zero_ns));
-	record("{\"r\":\"buffer\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"bytes\":%llu,"
+	if (have_counters || camera_cma)
+		snprintf(zero, sizeof(zero), "%llu", (unsigned long long)r->zero_ns);
+	record("{\"r\":\"%s\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",%s\"bytes\":%llu,"
 	       "\"ok\":%s,\"ns\":%llu,\"zero_ns\":%s,\"o8\":%llu,\"o4\":%llu,"
-	       "\"o0\":%llu,\"other\":%llu}",
-	       (unsigned long long)now_ns(), sh->launch, sh->conf.prof[slot].name,
-	       (unsigned long long)bytes, ok ? "true" : "false",
-	       (unsigned long long)ns, zero, (unsigned long long)n8,
-	       (unsigned long long)n4, (unsigned long long)n0,
-	       (unsigned long long)(ok && all > sum ? all - sum : 0));
+	       "\"o0\":%llu,\"other\":%llu}", kind,
+	       (unsigned long long)now_ns(), sh->launch, sh->conf.prof[slot].name, more,
+	       (unsigned long long)r->bytes, r->fd >= 0 ? "true" : "false",
+	       (unsigned long long)r->ns, zero, (unsigned long long)r->n8,
+	       (unsigned long long)r->n4, (unsigned long long)r->n0,
+	       (unsigned long long)other);
+}
+
+/* One buffer from a heap, measured. */
+static struct result measure(int heap, bool cma, uint64_t bytes)
+{
+	struct result r = { .bytes = bytes };
+	struct composition before, after;
+	uint64_t t;
+
+	counting(true);
+	snapshot(&before);
+	if (cma)
+		cma_begin();
+	t = now_ns();
+	r.fd = heap_alloc(heap, bytes);
+	r.ns = now_ns() - t;
+	r.zero_ns = cma ? r.ns - cma_end(&r.busy) : 0;
+	snapshot(&after);
+	counting(false);
+	if (cma)
+		return r;
+	r.n8 = after.pieces[0] - before.pieces[0];
+	r.n4 = after.pieces[1] - before.pieces[1];
+	r.n0 = after.pieces[2] - before.pieces[2];
+	r.zero_ns = after.zero_ns - before.zero_ns;
+	return r;
 }
 
 static int do_alloc(int slot, uint64_t bytes)
 {
-	struct composition before, after;
-	uint64_t t;
-	int fd;
+	struct result r = measure(heap_fd, false, bytes);
 
-	counting(true);
-	snapshot(&before);
-	t = now_ns();
-	fd = heap_alloc(bytes);
-	t = now_ns() - t;
-	snapshot(&after);
-	counting(false);
-	report(slot, bytes, fd >= 0, t, &before, &after);
-	return keep(slot, fd, false);
+	report("buffer", slot, "", &r, uncounted(&r));
+	return keep(slot, r.fd, false);
+}
+
+/*
+ * A piece of the camera's from its own heap, and where that refuses from the
+ * system heap, as a driver does that would rather be slow than fail. What comes
+ * from a heap that counts no pieces is contiguous: one piece.
+ */
+static int do_camera(int slot, uint64_t bytes)
+{
+	struct result r = measure(camera_fd, camera_cma, bytes);
+	bool whole = !(r.n8 || r.n4 || r.n0);
+	char more[128];
+
+	snprintf(more, sizeof(more), "\"heap\":\"%s\",\"busy\":%llu,\"whole\":%s,",
+		 sh->conf.camera.heap, (unsigned long long)r.busy, whole ? "true" : "false");
+	report("camera", slot, more, &r, whole ? 0 : uncounted(&r));
+	if (r.fd < 0) {
+		r = measure(heap_fd, false, bytes);
+		report("camera", slot, "\"heap\":\"system\",\"busy\":0,\"whole\":false,", &r,
+		       uncounted(&r));
+	}
+	return keep(slot, r.fd, false);
 }
 
 /* Free buffers of a slot: of one kind, only one in every nth of them. */
@@ -225,7 +287,7 @@ static int do_gpu(int slot, uint64_t bytes)
 	int ret = 0;
 
 	for (; held * piece + piece <= bytes && !ret; held++)
-		ret = keep(slot, heap_alloc(piece), true);
+		ret = keep(slot, heap_alloc(heap_fd, piece), true);
 	return ret;
 }
 
@@ -239,12 +301,37 @@ static void serve(const struct buf_req *req)
 		drop(req->slot, false, 1);
 	if (req->op == BUF_FREE_ALL)
 		drop(req->slot, true, 1);
-	if (req->op != BUF_ALLOC && req->op != BUF_GPU)
+	if (req->op != BUF_ALLOC && req->op != BUF_CAMERA && req->op != BUF_GPU)
 		return;
 	role_borrow(sh->conf.prof[req->slot].role);
-	s->buf_error = req->op == BUF_ALLOC ? do_alloc(req->slot, req->bytes) :
-					      do_gpu(req->slot, req->bytes);
+	if (req->op == BUF_ALLOC)
+		s->buf_error = do_alloc(req->slot, req->bytes);
+	else if (req->op == BUF_CAMERA)
+		s->buf_error = do_camera(req->slot, req->bytes);
+	else
+		s->buf_error = do_gpu(req->slot, req->bytes);
+	if (stall_fd >= 0)
+		__atomic_add_fetch(&sh->camera_stalls, new_stalls(), __ATOMIC_ACQ_REL);
 	bump(&s->buf_done);
+}
+
+static int open_heap(const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/dma_heap/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fatal("%s: %s: has the kernel of this policy that heap?", path, strerror(errno));
+	return fd;
+}
+
+static void open_camera(void)
+{
+	camera_fd = open_heap(sh->conf.camera.heap);
+	camera_cma = cma_open(sh->conf.camera.heap);
+	stall_fd = camera_stall_counter();
 }
 
 void allocator_main(void)
@@ -254,9 +341,9 @@ void allocator_main(void)
 
 	set_name("gralloc");
 	setrlimit(RLIMIT_NOFILE, &files);
-	heap_fd = open("/dev/dma_heap/system", O_RDONLY | O_CLOEXEC);
-	if (heap_fd < 0)
-		fatal("/dev/dma_heap/system: %s", strerror(errno));
+	heap_fd = open_heap("system");
+	if (camera_wanted())
+		open_camera();
 	have_counters = open_counters();
 	if (!have_counters)
 		open_tracepoint();
@@ -288,6 +375,11 @@ static int call(enum buf_op op, int slot, uint64_t bytes)
 int buffer_alloc(int slot, uint64_t bytes)
 {
 	return call(BUF_ALLOC, slot, bytes);
+}
+
+int buffer_camera(int slot, uint64_t bytes)
+{
+	return call(BUF_CAMERA, slot, bytes);
 }
 
 int buffer_gpu(int slot, uint64_t bytes)

@@ -233,9 +233,12 @@ static bool wait_ready(int app)
 static void launch_app(int app, struct rng *r)
 {
 	struct slot *s = &sh->slot[app];
-	uint64_t t = now_ns(), majflt = s->majflt;
+	uint64_t t, majflt = s->majflt;
+	struct camera_cost cost;
 	bool cold;
 
+	camera_cost_begin(&cost);
+	t = now_ns();
 	cold = bring_up(app);
 	s->last_used = sh->launch;
 	update_adjs();
@@ -250,6 +253,9 @@ static void launch_app(int app, struct rng *r)
 	       "\"ns\":%llu,\"majflt\":%llu}", (unsigned long long)now_ns(), sh->launch,
 	       prof(app)->name, cold ? "cold" : "resume", (unsigned long long)t,
 	       (unsigned long long)(s->majflt - majflt));
+	camera_cost_end(&cost, app);
+	if (camera_is(app))
+		area_record(sh->launch, "start");
 }
 
 /* While it is, lmkd looks more often. */
@@ -295,6 +301,7 @@ static void sample(uint32_t launch)
 		cached += alive(i) && prof(i)->class == CLASS_APP && i != home && i != foreground;
 	}
 	sampler_sample(launch, nr_alive, cached);
+	area_record(launch, "use");
 	if (sh->conf.set.maps && (launch == 1 || every == 0 || launch % every == 0))
 		map_record(launch);
 }
@@ -330,6 +337,16 @@ static void __attribute__((noreturn)) finish(void)
 	power_off();
 }
 
+/* The media scanner looks for new content after boot. */
+static void scan_media(void)
+{
+	struct rng r;
+
+	rng_seed(&r, sh->conf.seed, 2);
+	if (sh->conf.set.scan_kb)
+		media_read(&r, sh->conf.set.scan_kb);
+}
+
 void am_main(void)
 {
 	uint32_t n;
@@ -340,6 +357,7 @@ void am_main(void)
 	bench_fault("boot");
 	note("boot done, %llu kB free",
 	     (unsigned long long)read_vmstat("nr_free_pages") * 4);
+	scan_media();
 	sample(0);
 	profile_start();
 	records_flush();

@@ -71,6 +71,7 @@ void app_start(struct app *a, struct rng *r)
 			buffers_build(a, r, 1, 4);
 	}
 	messages_show(p);
+	camera_open(a->slot);
 	buffers_build(a, r, 3, 4);	/* the first frame */
 	db_write(p->name, r, p->db_writes);
 }
@@ -80,6 +81,7 @@ void app_resume(struct app *a, struct rng *r)
 	read_files(a, r, a->prof->warm_file_kb / 2);
 	heap_touch(&a->heap, r);
 	messages_show(a->prof);
+	camera_open(a->slot);
 	buffers_build(a, r, 1, 1);
 	read_files(a, r, a->prof->warm_file_kb / 2);
 }
@@ -96,6 +98,8 @@ void app_use(struct app *a, struct rng *r)
 		file_touch(&a->code, r, pages(p->warm_file_kb) / STEPS);
 	}
 	content_write(p->name, r, a->launch, pages(p->stream_kb));
+	if (sh->conf.set.watch_kb && !camera_is(a->slot))
+		media_read(r, sh->conf.set.watch_kb);
 	db_write(p->name, r, p->db_writes);
 }
 

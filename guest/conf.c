@@ -9,7 +9,9 @@
  *   minfree ADJ KB            lmkd level, ascending adj
  *   role NAME none | role NAME vnode VNODE | role NAME cgroup MIN_KB LOW_KB
  *   native ROLE               role of the processes that init starts
- *   experiment KIND KEY=N...  after the launches; KIND exit or throughput
+ *   camera APP HEAP KB PIECE_KB     buffers of a start of this app, and of what heap
+ *   experiment KIND KEY=N...  after the launches; KIND exit, throughput or bench
+ *   program NAME WHEN ARGV...       of a bench; WHEN prepare, fresh or next
  *   proc NAME CLASS ADJ KEY=N...    a process started at boot
  *   app NAME KEY=N...         an application (home=1: the launcher)
  *   launch NAME               the sequence, in order
@@ -41,6 +43,7 @@ static const struct key set_keys[] = {
 	SET(lmkd_idle_ms), SET(lmkd_psi_partial_ms), SET(lmkd_psi_complete_ms),
 	SET(lmkd_thrashing_pct), SET(normal_restart), SET(launch_timeout_ms), SET(fault_bench_mb),
 	SET(map_cell_pages), SET(maps), SET(time_scale), SET(pressure_from),
+	SET(scan_kb), SET(watch_kb),
 };
 
 #define PROF(field) { #field, offsetof(struct profile, field) }
@@ -60,6 +63,10 @@ static const struct key exit_keys[] = {
 
 static const struct key throughput_keys[] = {
 	EXP(pages), EXP(rounds), EXP(quiet_ms),
+};
+
+static const struct key bench_keys[] = {
+	EXP(hold_kb), EXP(fill_kb), EXP(quiet_ms),
 };
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -214,21 +221,61 @@ static void do_experiment(struct conf *conf, char **save)
 	} else if (kind && !strcmp(kind, "throughput")) {
 		exp->kind = EXPERIMENT_THROUGHPUT;
 		experiment_words(exp, throughput_keys, ARRAY_SIZE(throughput_keys), save);
+	} else if (kind && !strcmp(kind, "bench")) {
+		exp->kind = EXPERIMENT_BENCH;
+		experiment_words(exp, bench_keys, ARRAY_SIZE(bench_keys), save);
 	} else {
 		fatal("phone.conf: unknown experiment %s", kind ? kind : "");
 	}
 }
 
-static void do_launch(struct conf *conf, const char *name, uint64_t *n)
+/* prepare: its result does not count; fresh: the page cache is emptied before it. */
+static void do_program(struct conf *conf, char **save)
+{
+	struct program *p = &conf->program[conf->nr_programs];
+	const char *name = strtok_r(NULL, " ", save), *when = strtok_r(NULL, " ", save);
+
+	if (!name || !when || !*save || conf->nr_programs == MAX_BENCHES)
+		fatal("phone.conf: bad or too many programs");
+	conf->nr_programs++;
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	p->fresh = !strcmp(when, "fresh");
+	p->counts = strcmp(when, "prepare");
+	if (snprintf(p->line, sizeof(p->line), "%s", *save) >= (int)sizeof(p->line))
+		fatal("phone.conf: program %s: too long", name);
+}
+
+static int app_index(const struct conf *conf, const char *name)
 {
 	int i;
 
-	for (i = 0; name && i < conf->nr_prof; i++)
+	for (i = 0; i < conf->nr_prof; i++)
 		if (conf->prof[i].class == CLASS_APP && !strcmp(conf->prof[i].name, name))
-			break;
-	if (!name || i == conf->nr_prof || *n == MAX_LAUNCHES)
-		fatal("phone.conf: bad launch: %s", name ? name : "");
-	conf->launch[(*n)++] = i;
+			return i;
+	fatal("phone.conf: unknown app %s", name);
+}
+
+static void do_launch(struct conf *conf, const char *name, uint64_t *n)
+{
+	if (*n == MAX_LAUNCHES)
+		fatal("phone.conf: too many launches");
+	conf->launch[(*n)++] = app_index(conf, name);
+}
+
+/* After the apps: it names one of them. */
+static void do_camera(struct conf *conf, char **save)
+{
+	const char *app = strtok_r(NULL, " ", save), *heap = strtok_r(NULL, " ", save);
+	const char *kb = strtok_r(NULL, " ", save), *piece = strtok_r(NULL, " ", save);
+
+	if (!app || !heap || !kb || !piece)
+		fatal("phone.conf: camera: app, heap, kb and piece wanted");
+	conf->camera.app = app_index(conf, app);
+	snprintf(conf->camera.heap, sizeof(conf->camera.heap), "%s", heap);
+	conf->camera.bytes = number(kb, "camera") * KB;
+	conf->camera.piece = number(piece, "camera") * KB;
+	if (!conf->camera.piece)
+		fatal("phone.conf: camera: a piece must not be empty");
 }
 
 /* The path is one word, the value is the rest of the line. */
@@ -290,6 +337,10 @@ static void do_line(struct conf *conf, struct parse *ps, char *line)
 		return do_role(conf, &save);
 	if (!strcmp(verb, "experiment"))
 		return do_experiment(conf, &save);
+	if (!strcmp(verb, "program"))
+		return do_program(conf, &save);
+	if (!strcmp(verb, "camera"))
+		return do_camera(conf, &save);
 	if (!strcmp(verb, "swap"))
 		return do_swap(conf, &save);
 	if (!strcmp(verb, "minfree"))

@@ -99,6 +99,9 @@ void experiment_run(void)
 	case EXPERIMENT_THROUGHPUT:
 		throughput_run();
 		break;
+	case EXPERIMENT_BENCH:
+		programs_run();
+		break;
 	}
 	records_flush();
 }

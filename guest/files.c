@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,10 @@
 #define JOURNAL_EVERY 8		/* writes between two rollback journals */
 #define CONTENT_FILES 2		/* an app keeps */
 #define CONTENT_CHUNK 16	/* pages a write */
+
+#define MEDIA "/data/tmp/media"
+#define MEDIA_SIZE (1ULL << 40)	/* more than any run looks at */
+#define MEDIA_CHUNK MB
 
 struct mapped system_image;
 
@@ -93,6 +98,30 @@ void content_write(const char *name, struct rng *r, uint32_t launch, uint64_t pa
 	for (i = 0; i + CONTENT_CHUNK <= pages; i += CONTENT_CHUNK)
 		if (pread(fd, buf, sizeof(buf), i * PAGE) != sizeof(buf))
 			fatal("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/*
+ * Pictures, music and videos that are looked at once: pages for which the cache
+ * has demand and which nobody misses. They are read on and on through a file of
+ * holes, so they cost memory and no flash, and none comes back as a refault.
+ * Nobody looks at the bytes: they go where the kernel need not copy them.
+ */
+void media_read(struct rng *r, uint64_t kb)
+{
+	int fd = open(MEDIA, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	off_t at = __atomic_fetch_add(&sh->media_at, kb * KB, __ATOMIC_ACQ_REL);
+	off_t end = at + kb * KB;
+
+	if (fd < 0 || null < 0 || ftruncate(fd, MEDIA_SIZE))
+		fatal(MEDIA ": %s", strerror(errno));
+	while (at < end) {
+		if (sendfile(null, fd, &at, MEDIA_CHUNK) <= 0)
+			fatal(MEDIA ": %s", strerror(errno));
+		think(r);
+	}
+	close(null);
 	close(fd);
 }
 

@@ -90,3 +90,55 @@ void map_record(uint32_t launch)
 		       (unsigned long long)cell_pages, cells);
 	close(fd);
 }
+
+#define MAX_RUNS 8192		/* of leftover pages in an area */
+
+/* Runs of pages as JSON, "[first,count],...". */
+struct runs {
+	char text[MAX_RUNS * 16];
+	size_t size;
+	uint64_t first;
+	uint32_t nr;
+	bool open;
+};
+
+static void run_step(struct runs *runs, uint64_t page, bool left)
+{
+	if (left && !runs->open)
+		runs->first = page;
+	if (!left && runs->open && runs->nr < MAX_RUNS)
+		runs->size += snprintf(runs->text + runs->size, sizeof(runs->text) - runs->size,
+				       "%s[%llu,%llu]", runs->nr++ ? "," : "",
+				       (unsigned long long)runs->first,
+				       (unsigned long long)(page - runs->first));
+	runs->open = left;
+}
+
+/*
+ * The pages of an area that are neither free nor a client's: what a reclaim of
+ * it had to leave. Page numbers count from the area's first.
+ */
+void map_area(uint32_t launch, uint64_t base_pfn, uint64_t pages)
+{
+	static uint64_t flags[BATCH];
+	static struct runs runs;
+	int fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+	uint64_t at = 0;
+	ssize_t bytes, i;
+
+	if (fd < 0)
+		return;
+	runs = (struct runs){ 0 };
+	while (at < pages &&
+	       (bytes = pread(fd, flags, sizeof(flags), (base_pfn + at) * 8)) > 0) {
+		for (i = 0; i < bytes / 8 && at < pages; i++, at++) {
+			enum kind kind = kind_of(flags[i]);
+
+			run_step(&runs, at, kind == ANON || kind == FILE_PAGE || kind == SLAB);
+		}
+	}
+	run_step(&runs, at, false);
+	record("{\"r\":\"left\",\"n\":%u,\"base_pfn\":%llu,\"pages\":%llu,\"runs\":[%s]}",
+	       launch, (unsigned long long)base_pfn, (unsigned long long)pages, runs.text);
+	close(fd);
+}

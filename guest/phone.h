@@ -30,6 +30,7 @@
 #define NO_APP (-1)
 #define MAX_ROLES 8
 #define NO_ROLE (-1)
+#define MAX_BENCHES 32
 
 /* oom_score_adj as Android's ProcessList.java writes it */
 #define ADJ_NATIVE (-1000)
@@ -88,6 +89,8 @@ struct settings {
 	uint64_t maps;			/* physical maps a run */
 	uint64_t time_scale;		/* waits are divided by this */
 	uint64_t pressure_from;		/* first launch under memory pressure, 0: none */
+	uint64_t scan_kb;		/* media read after boot */
+	uint64_t watch_kb;		/* and in each use of an app */
 };
 
 enum class { CLASS_PERSISTENT, CLASS_SERVICE, CLASS_NORMAL, CLASS_APP };
@@ -118,7 +121,9 @@ struct profile {
 };
 
 /* What is done after the launches: the workload's experiment. */
-enum experiment_kind { EXPERIMENT_NONE, EXPERIMENT_EXIT, EXPERIMENT_THROUGHPUT };
+enum experiment_kind {
+	EXPERIMENT_NONE, EXPERIMENT_EXIT, EXPERIMENT_THROUGHPUT, EXPERIMENT_BENCH,
+};
 
 struct experiment {
 	enum experiment_kind kind;
@@ -128,6 +133,15 @@ struct experiment {
 	uint64_t cpus;			/* programs may run on the first so many */
 	uint64_t rounds;		/* a worker touches its pages so often */
 	uint64_t quiet_ms;		/* rest before and after */
+	uint64_t hold_kb;		/* memory taken while programs run */
+	uint64_t fill_kb;		/* media in the page cache before a program */
+};
+
+/* A program of the distribution, its arguments, and whether its result counts. */
+struct program {
+	char name[32];
+	bool fresh, counts;
+	char line[512];
 };
 
 /* What keeps a role's memory apart; ROLE_NONE under policies that know none. */
@@ -160,6 +174,14 @@ struct conf {
 	struct role role[MAX_ROLES];
 	int nr_roles;
 	int native_role;		/* of the processes that init starts */
+	struct program program[MAX_BENCHES];
+	int nr_programs;
+	struct camera {
+		int app;
+		char heap[32];		/* in /dev/dma_heap */
+		uint64_t bytes;		/* of a start, 0: there is no camera */
+		uint64_t piece;
+	} camera;
 	uint8_t launch[MAX_LAUNCHES];	/* index into prof[] */
 };
 
@@ -197,6 +219,8 @@ struct shared {
 	uint32_t fatal;
 	uint32_t stress_stop;		/* the launches are done */
 	uint32_t stress_over;		/* processes may die now */
+	uint64_t media_at;		/* bytes of media read so far */
+	uint64_t camera_stalls;		/* of the camera and of who builds its buffers */
 	int32_t zygote_pipe[2];
 	int32_t gralloc_pipe[2];
 	int32_t lmkd_pipe[2];
@@ -260,6 +284,7 @@ void file_touch(struct mapped *m, struct rng *r, uint64_t pages);
 void file_read(struct mapped *m, struct rng *r, uint64_t pages);
 void db_write(const char *name, struct rng *r, uint64_t writes);
 void content_write(const char *name, struct rng *r, uint32_t launch, uint64_t pages);
+void media_read(struct rng *r, uint64_t kb);
 extern struct mapped system_image;
 
 /* ---- process.c: the loop of every process forked by zygote ---- */
@@ -295,7 +320,7 @@ void pressure_record(uint32_t launch);
 void messages_show(const struct profile *p);
 
 /* ---- allocator.c ---- */
-enum buf_op { BUF_ALLOC, BUF_GPU, BUF_GPU_AGE, BUF_FREE, BUF_FREE_ALL };
+enum buf_op { BUF_ALLOC, BUF_CAMERA, BUF_GPU, BUF_GPU_AGE, BUF_FREE, BUF_FREE_ALL };
 
 struct buf_req {
 	uint32_t op;
@@ -305,10 +330,32 @@ struct buf_req {
 
 void allocator_main(void) __attribute__((noreturn));
 int buffer_alloc(int slot, uint64_t bytes);
+int buffer_camera(int slot, uint64_t bytes);
 int buffer_gpu(int slot, uint64_t bytes);
 void buffer_free_async(int slot);
 void buffer_free_all_async(int slot);
 void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t den);
+
+/* ---- camera.c ---- */
+struct camera_cost {
+	uint64_t stalls, own;		/* entries into direct reclaim, the camera's own of them */
+	uint64_t file, free;		/* pages */
+	uint64_t in_kb, out_kb;		/* traffic to the flash */
+};
+
+bool camera_wanted(void);
+bool camera_is(int slot);
+void camera_open(int slot);
+int camera_stall_counter(void);
+uint64_t camera_stalls(int fd);
+void camera_cost_begin(struct camera_cost *c);
+void camera_cost_end(const struct camera_cost *a, int slot);
+void area_record(uint32_t launch, const char *when);
+
+/* ---- cma.c ---- */
+bool cma_open(const char *heap);
+void cma_begin(void);
+uint64_t cma_end(uint64_t *busy);
 
 /* ---- the other processes ---- */
 void zygote_main(void) __attribute__((noreturn));
@@ -327,6 +374,7 @@ void sampler_sample(uint32_t launch, int alive, int cached);
 void sampler_moment(const char *when);
 size_t sampler_buddy(char *p, size_t size);
 void map_record(uint32_t launch);
+void map_area(uint32_t launch, uint64_t base_pfn, uint64_t pages);
 void bench_fault(const char *when);
 
 /* ---- experiment.c, exit.c, throughput.c ---- */
@@ -338,6 +386,7 @@ pid_t experiment_fork(const char *name, uint64_t first_cpu, uint64_t last_cpu);
 char *experiment_map(uint64_t pages);
 void exit_run(void);
 void throughput_run(void);
+void programs_run(void);
 
 /* ---- profile.c ---- */
 void profile_start(void);

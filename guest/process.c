@@ -47,18 +47,27 @@ static void obey(struct app *a, uint32_t op, uint32_t launch)
 	}
 }
 
-static void account(struct slot *s)
+/* `stalls` counts the camera's own, -1 in other processes; `last` is what was counted before. */
+static void account(struct slot *s, int stalls, uint64_t *last)
 {
 	struct rusage ru;
+	uint64_t now;
 
 	getrusage(RUSAGE_SELF, &ru);
 	s->majflt = ru.ru_majflt;
+	if (stalls < 0)
+		return;
+	now = camera_stalls(stalls);
+	__atomic_add_fetch(&sh->camera_stalls, now - *last, __ATOMIC_ACQ_REL);
+	*last = now;
 }
 
 void process_run(int slot)
 {
 	struct slot *s = &sh->slot[slot];
 	struct app a = { .slot = slot, .prof = &sh->conf.prof[slot] };
+	int stalls = camera_is(slot) ? camera_stall_counter() : -1;
+	uint64_t stalled = 0;
 	uint32_t seq;
 
 	set_adj(getpid(), s->adj);
@@ -70,7 +79,7 @@ void process_run(int slot)
 			continue;
 		}
 		obey(&a, s->op, s->launch);
-		account(s);
+		account(s, stalls, &stalled);
 		__atomic_store_n(&s->done, seq, __ATOMIC_RELEASE);
 		bump(&sh->am_event);
 	}

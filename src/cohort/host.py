@@ -20,16 +20,19 @@ log = logging.getLogger(__name__)
 
 # The Debian package each program comes from, for the hint.
 PACKAGES = {
+    "apt-get": "apt",
     "bc": "bc",
     "bison": "bison",
     "flex": "flex",
     "gcc": "gcc",
     "debugfs": "e2fsprogs",
+    "dpkg-deb": "dpkg",
     "ld": "binutils",
     "make": "make",
     "mke2fs": "e2fsprogs",
     "patch": "patch",
     "perl": "perl",
+    "readelf": "binutils",
     "qemu-system-x86_64": "qemu-system-x86",
     "setpriv": "util-linux",
     "tar": "tar",

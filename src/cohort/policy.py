@@ -16,6 +16,7 @@ from cohort import named, paths, switches, tomlfile
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _SYSCTL = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
+_HEAP = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 _SYSFS = re.compile(r"/sys(/[A-Za-z0-9_.:-]+)+")
 
 
@@ -58,12 +59,19 @@ def _sysfs_path(value: str) -> str:
     return value
 
 
+def _heap_name(value: str) -> str:
+    if not _HEAP.fullmatch(value):
+        raise ValueError("is not a name in /dev/dma_heap")
+    return value
+
+
 Line = Annotated[str, AfterValidator(_one_line)]
 Word = Annotated[str, AfterValidator(_one_word)]
 Name = Annotated[str, AfterValidator(_policy_name)]
 Knob = Annotated[str, BeforeValidator(_knob_text), AfterValidator(_one_line)]
 SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
 SysfsPath = Annotated[str, AfterValidator(_sysfs_path)]
+HeapName = Annotated[str, AfterValidator(_heap_name)]
 
 
 class Role(BaseModel):
@@ -91,8 +99,9 @@ class Policy(BaseModel):
     """One way to run the phone.
 
     `cmdline` goes on the kernel's command line; `sysctl` (dotted names) and `sysfs` (paths) are
-    written by the guest before the first process of the phone starts. `kernel` is the build:
-    "cohort", or "stock" for one without Cohort compiled in.
+    written by the guest before the first process of the phone starts. `camera_heap` is the dma-buf
+    heap of a camera's buffers. `kernel` is the build: "cohort", or "stock" for one without Cohort
+    compiled in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -103,6 +112,7 @@ class Policy(BaseModel):
     sysctl: dict[SysctlName, Knob] = {}
     sysfs: dict[SysfsPath, Knob] = {}
     role: dict[Name, Role] = {}
+    camera_heap: HeapName = "system"
     kernel: Literal["cohort", "stock"] = "cohort"
 
     def writes(self) -> list[tuple[str, str]]:
@@ -115,7 +125,9 @@ class Policy(BaseModel):
     @property
     def digest(self) -> str:
         """A hash of all that changes a run; name and title do not."""
-        effect = self.model_dump(exclude={"name", "title"} | ({"role"} if not self.role else set()))
+        usual = {"role"} if not self.role else set()
+        usual |= {"camera_heap"} if self.camera_heap == "system" else set()
+        effect = self.model_dump(exclude={"name", "title"} | usual)
         return hashlib.sha256(json.dumps(effect, sort_keys=True).encode()).hexdigest()
 
 

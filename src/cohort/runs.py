@@ -22,7 +22,7 @@ from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone.initramfs import build_guest, build_initramfs
 from cohort.phone.storage import build_storage
-from cohort.phone.workload import Workload, load_workload, render_conf
+from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
 from cohort.policy import Policy
 from cohort.results.metrics import compute_metrics
 from cohort.vm import accel as accelerators
@@ -37,6 +37,7 @@ FORMAT = 2  # of a run directory; part of every run's id
 SILENT_S = 120.0
 BOOT_LIMIT_S = 300.0
 LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
+BENCH_LIMIT_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,13 @@ class Plan:
 
     @property
     def launches(self) -> int:
-        """How many apps are launched."""
+        """How many launches the run is about."""
         return self.spec.launches or self.workload.launches.value
+
+    @property
+    def all_launches(self) -> int:
+        """How many apps are launched, those between the starts of a camera counted."""
+        return all_launches(self.workload, self.launches)
 
     @property
     def memory_mb(self) -> int:
@@ -182,7 +188,7 @@ def execute_matrix(
     kernels = prepare(specs)
     plans = [_plan(spec, load, kernels) for spec, load in zip(specs, workloads, strict=True)]
     stop = threading.Event()
-    report = _sum_progress([plan.launches for plan in plans], progress or _ignore)
+    report = _sum_progress([plan.all_launches for plan in plans], progress or _ignore)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         futures = [pool.submit(_execute, p, report(i), stop) for i, p in enumerate(plans)]
         try:
@@ -217,6 +223,7 @@ def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) 
         writes=spec.policy.writes(),
         time="virtual" if accel == "deterministic" else "real",
         roles={name: role.line for name, role in spec.policy.role.items()},
+        heap=spec.policy.camera_heap,
     )
     guest_bin = build_guest(paths.made("guest"))
     storage = build_storage(workload, paths.made("storage"))
@@ -224,7 +231,7 @@ def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) 
 
 
 def _execute(plan: Plan, progress: Progress, stop: threading.Event) -> RunDir:
-    path, launches = plan.path, plan.launches
+    path, launches = plan.path, plan.all_launches
     with host.lock(paths.made("runs", ".locks") / path.name):
         if plan.spec.fresh or not (path / "meta.json").is_file():
             part = path.with_name(path.name + ".part")
@@ -257,8 +264,8 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
         cmdline=(*plan.spec.policy.cmdline, *plan.spec.cmdline),
         arch=plan.kernel.arch,
     )
-    total = plan.launches
-    limits = guest.Limits(plan.spec.timeout_s or BOOT_LIMIT_S + total * LAUNCH_LIMIT_S, SILENT_S)
+    total = plan.all_launches
+    limits = guest.Limits(plan.spec.timeout_s or _limit_s(plan), SILENT_S)
     try:
         wall = guest.run(vm, limits, _launch_counter(progress, total), stop)
         _check_storage(vm)
@@ -271,6 +278,12 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
     finally:
         (part / "initramfs.cpio").unlink(missing_ok=True)
     host.write_json(part / "meta.json", _meta(plan, started, wall))
+
+
+def _limit_s(plan: Plan) -> float:
+    """Time enough on a busy host."""
+    bench = BENCH_LIMIT_S if plan.workload.bench is not None else 0
+    return BOOT_LIMIT_S + plan.all_launches * LAUNCH_LIMIT_S + bench
 
 
 def _check_storage(vm: VmSpec) -> None:

@@ -14,8 +14,12 @@ RIVALS = {"region", "cpb"}
 ORDERS = {"cohort.region_order": range(5, 9), "cohort.cpb_order": range(1, 5)}
 REFILLS = ("split", "remnants")
 BOOLEANS = ("cohort.region_vmalloc",)
+AREAS = ("cohort.pcpa", "cohort.sra")
+COUNTS = {"cohort.pcpa_node": 0, "cohort.pcpa_min_order": 0, "cohort.pcpa_timer_ms": 1}
+"""The least value of each."""
 VNODE = ("cohort.vnode", "cohort.vnode_default")
-PARAMETERS = ("cohort", *ORDERS, *BOOLEANS, "cohort.cpb_refill", *VNODE)
+PARAMETERS = ("cohort", *ORDERS, *BOOLEANS, "cohort.cpb_refill", *VNODE, *AREAS, *COUNTS)
+AREA = re.compile(r"[1-9][0-9]*[KMG](@(0x[0-9a-fA-F]+|[0-9]+)[KMG]?)?")
 SHARE = re.compile(r"([a-z][a-z0-9_-]{0,14}):(?:([1-9][0-9]*)[MG]|([1-9][0-9]?)%|(rest))")
 
 
@@ -41,6 +45,11 @@ def problem(word: str) -> str | None:
         return None if known else f"{word}: not an order from {orders[0]} to {orders[-1]}"
     if name in BOOLEANS:
         return None if value in ("0", "1") else f"{word}: not 0 or 1"
+    if name in AREAS:
+        return None if AREA.fullmatch(value) else f"{word}: not a size with K, M or G"
+    if name in COUNTS:
+        known = value.isdecimal() and int(value) >= COUNTS[name]
+        return None if known else f"{word}: not a number from {COUNTS[name]}"
     if name == "cohort.vnode":
         return _layout_problem(word, value)
     if name == "cohort.vnode_default":

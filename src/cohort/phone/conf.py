@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from cohort.errors import UsageError
+from cohort.phone import bench
 from cohort.phone.schema import App, Category, Process, Workload
 
 _MASK = (1 << 64) - 1
 MAX_LAUNCHES = 20000
 PAGES_PER_MB = 256
 ZRAM = "zram0"
+READ_AHEAD = "/sys/block/dm-0/queue/read_ahead_kb"
 
 
 def _splitmix(state: int) -> Iterator[int]:
@@ -26,23 +28,49 @@ def _splitmix(state: int) -> Iterator[int]:
 
 
 def launch_weights(workload: Workload) -> dict[str, float]:
-    """Each launched app's share of the launches (they add up to 1)."""
+    """Each launched app's share of the launches (they add up to 1), the camera left out."""
+    camera = workload.camera.app if workload.camera is not None else None
+    apps = {name: app for name, app in workload.app.items() if name != camera}
     sums: dict[str, float] = {}
-    for app in workload.app.values():
+    for app in apps.values():
         sums[app.category] = sums.get(app.category, 0) + app.weight.value
     weights = {
         name: workload.category[app.category].share_pct.value
         * app.weight.value
         / sums[app.category]
-        for name, app in workload.app.items()
+        for name, app in apps.items()
         if app.weight.value
     }
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 
 
+def all_launches(workload: Workload, launches: int) -> int:
+    """How many apps a run launches. With a camera `launches` counts its starts alone."""
+    camera = workload.camera
+    if camera is None:
+        return launches
+    return camera.first.value + launches * (camera.between.value + 1)
+
+
 def launch_sequence(workload: Workload, *, seed: int, launches: int) -> list[str]:
-    """App names in launch order; the same app never twice in a row (if there is another)."""
+    """App names in launch order; the same app never twice in a row (if there is another).
+
+    With a camera there are ordinary apps first, and then some between its `launches` starts.
+    """
+    camera = workload.camera
+    if camera is None:
+        return _ordinary(workload, seed, launches)
+    between, first = camera.between.value, camera.first.value
+    apps = _ordinary(workload, seed, first + launches * between)
+    sequence = apps[:first]
+    for start in range(launches):
+        at = first + start * between
+        sequence += [*apps[at : at + between], camera.app]
+    return sequence
+
+
+def _ordinary(workload: Workload, seed: int, launches: int) -> list[str]:
     weights = launch_weights(workload)
     draws = _splitmix(seed)
     sequence: list[str] = []
@@ -70,27 +98,32 @@ def render_conf(
     writes: Sequence[tuple[str, str]],
     time: Literal["virtual", "real"],
     roles: Mapping[str, str] | None = None,
+    heap: str = "system",
 ) -> str:
     """The text of /phone.conf.
 
-    `writes` are (path, value) of the policy, applied before the phone starts; `roles` is what it
-    does for a role, "vnode NAME" or "cgroup MIN_KB LOW_KB". `time` "real" shortens the waits of
-    people, for guests whose clock is the host's. Raises UsageError for a number of launches or a
-    write that the guest cannot take.
+    `launches` are starts of the camera, if the workload has one. `writes` are (path, value) of the
+    policy, applied before the phone starts; `roles` is what it does for a role, "vnode NAME" or
+    "cgroup MIN_KB LOW_KB"; `heap` is where it has the camera's buffers come from. `time` "real"
+    shortens the waits of people, for guests whose clock is the host's. Raises UsageError for a
+    number of launches or a write that the guest cannot take.
     """
-    if not 1 <= launches <= MAX_LAUNCHES:
-        raise UsageError(f"launches: {launches} is not between 1 and {MAX_LAUNCHES}")
+    total = all_launches(workload, launches)
+    if not 1 <= launches <= total <= MAX_LAUNCHES:
+        raise UsageError(f"launches: {launches} make {total}, not between 1 and {MAX_LAUNCHES}")
     if not 0 <= seed <= _MASK:
         raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1")
-    lines = [f"phone {workload.name}", f"seed {seed}", f"launches {launches}", f"time {time}"]
-    lines += [_write_line(path, value) for path, value in [*_swap_writes(workload), *writes]]
+    lines = [f"phone {workload.name}", f"seed {seed}", f"launches {total}", f"time {time}"]
+    own = [*_swap_writes(workload), *_bench_writes(workload)]
+    lines += [_write_line(path, value) for path, value in [*own, *writes]]
     if workload.swap is not None:
         lines.append(f"swap /dev/{ZRAM} {workload.swap.noise_bytes.value}")
-    lines += [f"set {key} {value}" for key, value in _settings(workload, time, launches).items()]
+    lines += [f"set {key} {value}" for key, value in _settings(workload, time, total).items()]
     lines += [f"role {role} {(roles or {}).get(role, 'none')}" for role in workload.roles]
     lines += [f"native {workload.native_role}"] if workload.native_role else []
     lines += [f"minfree {x.adj.value} {x.kb.value}" for x in workload.lmkd.level]
     lines += [*_experiment_lines(workload), *_process_lines(workload), *_app_lines(workload)]
+    lines += _camera_lines(workload, heap)
     lines += [f"launch {x}" for x in launch_sequence(workload, seed=seed, launches=launches)]
     return "\n".join(lines) + "\n"
 
@@ -106,6 +139,12 @@ def _swap_writes(workload: Workload) -> list[tuple[str, str]]:
         ("/proc/sys/vm/swappiness", str(swap.swappiness.value)),
         ("/proc/sys/vm/page-cluster", str(swap.page_cluster.value)),
     ]
+
+
+def _bench_writes(workload: Workload) -> list[tuple[str, str]]:
+    if workload.bench is None:
+        return []
+    return [(READ_AHEAD, str(workload.bench.read_ahead_kb.value))]
 
 
 def _write_line(path: str, value: str) -> str:
@@ -159,11 +198,15 @@ def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
         "map_cell_pages": w.maps.cell_pages.value,
         "maps": w.maps.count.value,
         "pressure_from": _pressure_from(w, launches),
+        "scan_kb": w.media.scan_mb.value * kb if w.media is not None else 0,
+        "watch_kb": w.media.watch_mb.value * kb if w.media is not None else 0,
     }
 
 
 def _experiment_lines(w: Workload) -> Iterator[str]:
     """Keys as in guest/conf.c."""
+    if w.bench is not None:
+        yield from bench.lines(w.bench)
     keys: dict[str, int] = {}
     if w.exit is not None:
         keys = {
@@ -182,6 +225,13 @@ def _experiment_lines(w: Workload) -> Iterator[str]:
     if keys:
         kind = "exit" if w.exit is not None else "throughput"
         yield " ".join(["experiment", kind, *(f"{key}={value}" for key, value in keys.items())])
+
+
+def _camera_lines(w: Workload, heap: str) -> list[str]:
+    if w.camera is None:
+        return []
+    kb = [x.value * 1024 for x in (w.camera.buffers_mb, w.camera.piece_mb)]
+    return [f"camera {w.camera.app} {heap} {kb[0]} {kb[1]}"]
 
 
 def _process_lines(workload: Workload) -> Iterator[str]:

@@ -250,6 +250,30 @@ class Pressure(Strict):
     file_mb: Positive
 
 
+class Media(Strict):
+    """Content that is looked at once: it fills the page cache and nobody misses it there.
+
+    `scan_mb` are read after boot, `watch_mb` in each use of an app. No flash is read for it.
+    """
+
+    scan_mb: Count
+    watch_mb: Count
+
+
+class Camera(Strict):
+    """An app whose starts are what the run is about; a launch of the run is a start of it.
+
+    It builds `buffers_mb` in pieces of `piece_mb` from the heap the policy names. `first` ordinary
+    launches age the phone before the first start, `between` more before each of them.
+    """
+
+    app: Name
+    buffers_mb: Positive
+    piece_mb: Positive
+    first: Count
+    between: Count
+
+
 class ExitExperiment(Strict):
     """Programs that touch memory side by side, then one exits. `mb` is each one's."""
 
@@ -268,11 +292,30 @@ class ThroughputExperiment(Strict):
     quiet_ms: Count
 
 
+class Bench(Strict):
+    """Programs of the distribution that run one after the other, the launches done.
+
+    `hold_mb` of memory are taken meanwhile. Before a test that starts afresh the page cache is
+    emptied and `fill_mb` of media are read. sysbench's files and fio's have `total_mb`,
+    requests `block_kb`; `memory_*` are of sysbench's memory test.
+    """
+
+    tests: Annotated[list[Literal["seqrd", "rndrd", "seqwr", "memory", "fio"]], Field(min_length=1)]
+    hold_mb: Count
+    fill_mb: Count
+    quiet_ms: Count
+    total_mb: Positive
+    block_kb: Positive
+    read_ahead_kb: Positive
+    memory_block_kb: Positive
+    memory_total_mb: Positive
+
+
 class Workload(Strict):
     """A phone and how it is used. One file in `workloads/`.
 
-    `launches` is how many a run has if nobody says. Of the experiments, which follow the launches,
-    there is one at most.
+    `launches` is how many a run has if nobody says; with a camera they are its starts. Of the
+    experiments, which follow the launches, there is one at most.
     """
 
     name: Name
@@ -296,8 +339,11 @@ class Workload(Strict):
     roles: list[Name] = []
     native_role: Name | None = None
     pressure: Pressure | None = None
+    media: Media | None = None
+    camera: Camera | None = None
     exit: ExitExperiment | None = None
     throughput: ThroughputExperiment | None = None
+    bench: Bench | None = None
 
     @property
     def memory_mb(self) -> int:
@@ -319,11 +365,22 @@ class Workload(Strict):
         if not any(app.weight.value for app in self.app.values()):
             raise ValueError("app: no app is ever launched")
         self._check_roles()
-        if self.exit is not None and self.throughput is not None:
-            raise ValueError("throughput: there is an exit experiment already")
+        self._check_camera()
+        kinds = [x for x in ("exit", "throughput", "bench") if getattr(self, x) is not None]
+        if len(kinds) > 1:
+            raise ValueError(f"{kinds[1]}: there is an {kinds[0]} experiment already")
         if self.exit is not None and self.exit.cpus.value > self.cpus:
             raise ValueError(f"exit.cpus: the machine has {self.cpus}")
         return self
+
+    def _check_camera(self) -> None:
+        if self.camera is None:
+            return
+        app = self.app.get(self.camera.app)
+        if app is None or app.home:
+            raise ValueError(f"camera.app: there is no app {self.camera.app!r} to launch")
+        if not any(x.weight.value for name, x in self.app.items() if name != self.camera.app):
+            raise ValueError("app: no app but the camera is ever launched")
 
     def _check_roles(self) -> None:
         everybody = {

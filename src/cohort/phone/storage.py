@@ -5,6 +5,7 @@ hash seed and times are fixed, so the same workload gives the same bytes.
 """
 
 import os
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from cohort import host
 from cohort.errors import BuildError, from_oserror
+from cohort.phone import bench, programs
 from cohort.phone.schema import Workload
 
 _VERSION = "1"  # of the layout; part of the image's identity
@@ -48,6 +50,9 @@ def build_storage(workload: Workload, out_dir: Path) -> Path:
     identity = host.digest(_VERSION, repr(files), str(size_mb))
     if messages:
         identity = host.digest(identity, repr(messages), sqlite3.sqlite_version)
+    opt = programs.fetch(bench.PROGRAMS) if workload.bench is not None else None
+    if opt is not None:
+        identity = host.digest(identity, opt.name)
     image = out_dir / f"{identity[:16]}.img"  # workloads with the same files share it
     if image.is_file():
         return image
@@ -55,7 +60,7 @@ def build_storage(workload: Workload, out_dir: Path) -> Path:
     with host.lock(image.with_suffix(".lock")):
         if not image.is_file():
             try:
-                _make(image, files, messages, size_mb, *tools)
+                _make(image, files, messages, opt, size_mb, *tools)
             except OSError as error:
                 raise from_oserror(error) from error
     return image
@@ -65,6 +70,7 @@ def _make(
     image: Path,
     files: list[tuple[str, int]],
     messages: dict[str, int],
+    opt: Path | None,
     size_mb: int,
     mke2fs: Path,
     debugfs: Path,
@@ -76,6 +82,8 @@ def _make(
         _populate(root, files)
         for path, count in messages.items():
             _write_messages(root / path, count)
+        if opt is not None:
+            shutil.copytree(opt, root, dirs_exist_ok=True)
         _run(
             [mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", _UUID],
             ["-O", "^metadata_csum", "-E", f"hash_seed={_UUID},lazy_itable_init=0,root_owner=0:0"],

@@ -8,11 +8,12 @@ from pydantic import ValidationError
 
 from cohort import named, paths, tomlfile
 from cohort.errors import UsageError
-from cohort.phone.conf import launch_sequence, launch_weights, render_conf
+from cohort.phone.conf import all_launches, launch_sequence, launch_weights, render_conf
 from cohort.phone.schema import Workload
 
 __all__ = [
     "Workload",
+    "all_launches",
     "launch_sequence",
     "launch_weights",
     "load_workload",

@@ -12,7 +12,8 @@ ORDERS = tuple(range(1, 11))
 GROUPS = (
     *("Fragmentation", "I/O buffers", "Apps", "Reclaim and compaction", "Cost"),
     *("Exit of a program", "Faults on several CPUs", "Use of memory and time"),
-    "Trusted and untrusted apps",
+    *("Trusted and untrusted apps", "Camera and its neighbours", "Page-cache-preferred area"),
+    "Benchmarks",
 )
 
 WORKERS = (1, 2, 4)
@@ -58,6 +59,39 @@ def _use(
     name: str, title: str, unit: str, better: Literal["lower", "higher"] = "lower", digits: int = 1
 ) -> Metric:
     return Metric(name, title, unit, better, GROUPS[7], digits, False, True)
+
+
+def _camera(
+    name: str,
+    title: str,
+    unit: str = "",
+    better: Literal["lower", "higher"] = "lower",
+    digits: int = 0,
+    shown: bool = True,
+) -> Metric:
+    return Metric(name, title, unit, better, GROUPS[9], digits, shown, True)
+
+
+def _area(
+    name: str, title: str, unit: str = "", better: Literal["lower", "higher"] = "lower"
+) -> Metric:
+    digits = 3 if name.endswith("_share") else 1 if unit == "MiB" else 0
+    return Metric(name, title, unit, better, GROUPS[10], digits, True, True)
+
+
+def _bench(program: str, test: str, what: str) -> tuple[Metric, Metric]:
+    """Its time, and the page cache after it."""
+    name = f"{program}_{test}"
+    return (
+        Metric(f"{name}_s", what, "s", "lower", GROUPS[11], 4, True, True),
+        Metric(
+            f"{name}_cache_mb", f"{what}: page cache", "MiB", "higher", GROUPS[11], 1, True, True
+        ),
+    )
+
+
+def _memory_test(name: str, title: str) -> Metric:
+    return Metric(f"sysbench_memory_{name}", title, "MiB", "higher", GROUPS[11], 1, True, True)
 
 
 def _rate(name: str, what: str, cpus: int) -> Metric:
@@ -147,6 +181,48 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         *("untrusted_work_per_s", "work of the pressure programs", "MiB/s", "higher", GROUPS[8]),
         special=True,
+    ),
+    _camera("launch_ms_p99", "camera start, 99 %", "ms", digits=1),
+    _camera("launch_ms_mean", "camera start, mean", "ms", digits=1),
+    _camera("camera_stalls", "stalls of others in its starts"),
+    _camera("camera_own_stalls", "stalls of its own"),
+    _camera("camera_busy", "busy ranges met by CMA"),
+    _camera("camera_file_mb_before", "page cache before a start", "MiB", "higher", 1),
+    _camera("camera_free_mb_before", "free memory before a start", "MiB", "higher", 1, False),
+    _camera("app_launch_ms_p50", "ordinary launch, median", "ms", digits=1),
+    _camera("app_launch_ms_p95", "ordinary launch, 95 %", "ms", digits=1),
+    _camera("app_launch_ms_mean", "ordinary launch, mean", "ms", digits=1),
+    _camera("app_file_mb_before", "page cache before it", "MiB", "higher", 1, False),
+    _camera("app_file_mb_after", "page cache after it", "MiB", "higher", 1, False),
+    _camera("app_flash_read_mb", "read from flash in it", "MiB", digits=3),
+    _camera("app_flash_write_mb", "written to flash in it", "MiB", digits=3),
+    _camera("page_cache_mb_mean", "page cache, mean", "MiB", "higher", 1),
+    _camera("flash_read_mb", "read from flash, all", "MiB", digits=1),
+    _camera("flash_write_mb", "written to flash, all", "MiB", digits=1),
+    _area("area_cache_share", "page cache in it, ordinary use", "", "higher"),
+    _area("area_other_share", "neither cache nor client in it"),
+    _area("area_client_mb", "the camera's in it after a start", "MiB", "higher"),
+    _area("area_left_pages", "left in it after a start", "pages"),
+    _area("area_reclaimed", "dropped for a start", "pages"),
+    _area("area_migrated", "moved out", "pages"),
+    _area("area_busy", "could not be freed", "pages"),
+    _area("area_refault", "dropped for a start, read again", "pages"),
+    *_bench("sysbench", "seqrd", "sysbench, sequential read"),
+    *_bench("sysbench", "rndrd", "sysbench, random read"),
+    *_bench("sysbench", "seqwr", "sysbench, sequential write"),
+    *_bench("sysbench", "memory", "sysbench, memory"),
+    _memory_test("cache_mb_before", "page cache before it"),
+    _memory_test("free_mb_before", "free memory before it"),
+    _memory_test("free_mb", "free memory after it"),
+    *_bench("fio", "write", "fio, write"),
+    *_bench("fio", "rewrite", "fio, rewrite"),
+    *_bench("fio", "read", "fio, read"),
+    *_bench("fio", "reread", "fio, reread"),
+    *_bench("fio", "rndrd", "fio, random read"),
+    *_bench("fio", "rndwr", "fio, random write"),
+    Metric("fio_s", "fio, all six", "s", "lower", GROUPS[11], 4, special=True),
+    Metric(
+        "sysbench_fileio_s", "sysbench fileio, all three", "s", "lower", GROUPS[11], 4, special=True
     ),
 )
 

@@ -20,6 +20,20 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "fault": ("when", "pages", "ns"),
     "launch": ("n", "app", "kind", "ns"),
     "buffer": ("n", "bytes", "ok", "ns", "zero_ns", "o8", "o4", "o0", "other"),
+    "camera": (
+        *("n", "app", "heap", "bytes", "ok", "ns", "zero_ns", "o8", "o4", "o0", "other"),
+        *("whole", "busy"),
+    ),
+    "cost": (
+        *("n", "app", "stalls", "own_stalls", "file_before", "file_after", "free_before"),
+        *("in_kb", "out_kb"),
+    ),
+    "area": ("n", "when", "size_kb", "free_kb", "cache_kb", "client_kb", "other_kb"),
+    "left": ("n", "base_pfn", "pages", "runs"),
+    "bench": (
+        *("name", "free_before", "free_after", "file_before", "file_after", "in_kb", "out_kb"),
+        "output",
+    ),
     "kill": ("t", "n", "app", "class", "by"),
     "sample": ("t", "n", "buddy", "vm", "alive", "cached", "cpu"),
     "map": ("n", "cell_pages", "cells"),
@@ -50,6 +64,11 @@ class Frames:
 
     launches: pd.DataFrame
     buffers: pd.DataFrame
+    camera: pd.DataFrame
+    cost: pd.DataFrame
+    area: pd.DataFrame
+    left: pd.DataFrame
+    bench: pd.DataFrame
     kills: pd.DataFrame
     samples: pd.DataFrame
     maps: pd.DataFrame
@@ -130,6 +149,11 @@ class _Reader:
         return Frames(
             launches=frames["launch"],
             buffers=frames["buffer"],
+            camera=frames["camera"],
+            cost=frames["cost"],
+            area=frames["area"],
+            left=frames["left"],
+            bench=frames["bench"],
             kills=frames["kill"],
             samples=frames["sample"],
             maps=frames["map"],

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cohort.results.bench import bench_metrics
+from cohort.results.camera import camera_metrics
 from cohort.results.catalogue import METRICS, ORDERS
 from cohort.results.experiments import (
     Number,
@@ -49,6 +51,8 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **exit_metrics(frames),
         **throughput_metrics(frames.throughput),
         **role_metrics(frames),
+        **camera_metrics(frames),
+        **bench_metrics(frames.bench),
     }
     return {metric.name: values[metric.name] for metric in METRICS}
 

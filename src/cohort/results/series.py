@@ -32,12 +32,19 @@ _DIGITS = 4
 
 def compute_series(records: Iterable[Mapping[str, Any]]) -> Series:
     """The series of a run; `docs/reference/metrics.md` lists them. Lists of a group are parallel:
-    the plain names per sample, `buffer_*` per buffer, `kill_*` per kill, `map_*` per map.
+    the plain names per sample, `buffer_*` per buffer, `kill_*` per kill, `map_*` per map,
+    `left_*` per start of a camera.
 
     Raises CohortError for a malformed record.
     """
     frames = read_frames(records)
-    return {**_samples(frames), **_buffers(frames), **_kills(frames), **_maps(frames)}
+    return {
+        **_samples(frames),
+        **_buffers(frames),
+        **_kills(frames),
+        **_maps(frames),
+        **_left(frames),
+    }
 
 
 def _samples(frames: Frames) -> Series:
@@ -78,6 +85,10 @@ def _kills(frames: Frames) -> Series:
     kills = frames.kills
     series = {f"kill_{key}": kills[key].tolist() for key in ("n", "app", "class", "by")}
     return {**series, "kill_ui_order4": _rounded(kill_chain(frames, 4)[1:])}
+
+
+def _left(frames: Frames) -> Series:
+    return {f"left_{key}": frames.left[key].tolist() for key in ("n", "runs")}
 
 
 def _maps(frames: Frames) -> Series:

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The camera: an app whose start needs far more buffers than any other's, from
+ * a heap that the policy names. What its starts cost the rest of the phone is
+ * recorded beside them: stalls of others, page cache, traffic to the flash.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define AREA "/sys/kernel/mm/cohort/pcpa/"
+#define STALL "/sys/kernel/tracing/events/vmscan/mm_vmscan_direct_reclaim_begin/id"
+
+bool camera_wanted(void)
+{
+	return sh->conf.camera.bytes;
+}
+
+bool camera_is(int slot)
+{
+	return camera_wanted() && sh->conf.camera.app == slot;
+}
+
+/* Frames and what is made of them, one after the other as a pipeline asks for them. */
+void camera_open(int slot)
+{
+	uint64_t left = sh->conf.camera.bytes, piece = sh->conf.camera.piece;
+
+	for (; camera_is(slot) && left; left -= piece) {
+		if (piece > left)
+			piece = left;
+		buffer_camera(slot, piece);
+	}
+}
+
+/*
+ * Entries of the calling thread into direct reclaim, counted from here on: the
+ * camera's own stalls are part of its launch, only others' are its neighbours'.
+ */
+int camera_stall_counter(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+	};
+	char text[16];
+	int fd;
+
+	if (slurp(STALL, text, sizeof(text)) < 0)
+		fatal("%s: %s", STALL, strerror(errno));
+	attr.config = strtoull(text, NULL, 10);
+	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		fatal("no way to count stalls: %s", strerror(errno));
+	return fd;
+}
+
+uint64_t camera_stalls(int fd)
+{
+	uint64_t count;
+
+	if (read(fd, &count, sizeof(count)) != sizeof(count))
+		fatal("reading a stall counter: %s", strerror(errno));
+	return count;
+}
+
+static void look(struct camera_cost *c)
+{
+	static char text[16384];
+
+	if (slurp("/proc/vmstat", text, sizeof(text)) < 0)
+		fatal("cannot read /proc/vmstat: %s", strerror(errno));
+	c->stalls = vmstat_value(text, "allocstall_normal") +
+		    vmstat_value(text, "allocstall_movable") +
+		    vmstat_value(text, "allocstall_dma32");
+	c->file = vmstat_value(text, "nr_file_pages") - vmstat_value(text, "nr_shmem");
+	c->free = vmstat_value(text, "nr_free_pages");
+	c->in_kb = vmstat_value(text, "pgpgin");
+	c->out_kb = vmstat_value(text, "pgpgout");
+	c->own = __atomic_load_n(&sh->camera_stalls, __ATOMIC_ACQUIRE);
+}
+
+void camera_cost_begin(struct camera_cost *c)
+{
+	if (camera_wanted())
+		look(c);
+}
+
+/* What this launch did to the rest of the phone, up to the moment the app was ready. */
+void camera_cost_end(const struct camera_cost *a, int slot)
+{
+	struct camera_cost b;
+
+	if (!camera_wanted())
+		return;
+	look(&b);
+	record("{\"r\":\"cost\",\"n\":%u,\"app\":\"%s\",\"stalls\":%llu,\"own_stalls\":%llu,"
+	       "\"file_before\":%llu,\"file_after\":%llu,\"free_before\":%llu,"
+	       "\"in_kb\":%llu,\"out_kb\":%llu}", sh->launch, sh->conf.prof[slot].name,
+	       (unsigned long long)(b.stalls - a->stalls),
+	       (unsigned long long)(b.own - a->own),
+	       (unsigned long long)a->file, (unsigned long long)b.file,
+	       (unsigned long long)a->free, (unsigned long long)(b.in_kb - a->in_kb),
+	       (unsigned long long)(b.out_kb - a->out_kb));
+}
+
+/* ---- the page-cache-preferred area ---- */
+static bool area_value(const char *name, uint64_t *value)
+{
+	char path[96], text[32];
+
+	snprintf(path, sizeof(path), AREA "%s", name);
+	if (slurp(path, text, sizeof(text)) <= 0)
+		return false;
+	*value = strtoull(text, NULL, 10);
+	return true;
+}
+
+static uint64_t area_kb(const char *name)
+{
+	uint64_t value;
+
+	if (!area_value(name, &value))
+		fatal(AREA "%s: %s", name, strerror(errno));
+	return value;
+}
+
+/* What the area holds; nothing where there is none. */
+void area_record(uint32_t launch, const char *when)
+{
+	uint64_t size;
+
+	if (!area_value("size", &size) || !size)
+		return;
+	record("{\"r\":\"area\",\"n\":%u,\"when\":\"%s\",\"size_kb\":%llu,\"free_kb\":%llu,"
+	       "\"cache_kb\":%llu,\"client_kb\":%llu,\"other_kb\":%llu}", launch, when,
+	       (unsigned long long)size / KB, (unsigned long long)area_kb("free_kb"),
+	       (unsigned long long)area_kb("cache_kb"),
+	       (unsigned long long)area_kb("client_kb"),
+	       (unsigned long long)area_kb("other_kb"));
+	if (!strcmp(when, "start"))
+		map_area(launch, area_kb("base") / PAGE, size / PAGE);
+}

@@ -1,0 +1,137 @@
+"""Programs of the distribution for the guest: packages fetched and unpacked, never installed.
+
+A program comes with the shared libraries it is linked to, all of the distribution's, and runs by
+their own loader; nothing of the host's is taken.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cohort import host, paths
+from cohort.errors import BuildError, MissingTool
+
+BIN, LIB = "opt/bin", "opt/lib"
+LOADER = "ld-linux-x86-64.so.2"
+
+_NEEDED = re.compile(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]")
+_PACKAGE = re.compile(r"(?:lib|zlib)[a-z0-9.+-]*")
+
+
+def fetch(programs: Sequence[str]) -> Path:
+    """A directory with `opt/bin` and `opt/lib` for these programs, made once for their versions.
+
+    Each is called as its package. Raises MissingTool without apt or for a package it does not
+    know, BuildError for a library that no package brings.
+    """
+    versions = _versions(programs)
+    made = paths.made("programs") / host.digest(*versions)[:16]
+    with host.lock(made.with_suffix(".lock")):
+        if not made.is_dir():
+            with tempfile.TemporaryDirectory(dir=made.parent) as name:
+                part = _make(programs, Path(name))
+                part.replace(made)
+    return made
+
+
+def _versions(packages: Sequence[str]) -> list[str]:
+    """File name and hash of what apt would download for each."""
+    apt = host.need("apt-get")
+    done = host.run([apt, "download", "--print-uris", *packages])
+    lines = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("'")]
+    if done.returncode or len(lines) != len(packages):
+        said = done.stderr.strip().splitlines()
+        raise MissingTool(
+            f"apt does not know {', '.join(packages)}: {said[-1] if said else 'no answer'}",
+            "apt-get update",
+        )
+    return sorted(lines)
+
+
+def _make(programs: Sequence[str], work: Path) -> Path:
+    """Unpack the programs, then package by package what their files are linked to."""
+    root, out = work / "root", work / "out"
+    root.mkdir()
+    (out / BIN).mkdir(parents=True)
+    (out / LIB).mkdir()
+    depends = _unpack(programs, work, root)
+    wanted = [_program(root, name, out) for name in programs]
+    have: set[str] = set()
+    while missing := {x for file in wanted for x in _needed(file)} - have:
+        found = {name: path for name in missing if (path := _library(root, name))}
+        absent = missing - set(found)
+        if absent and not depends:
+            raise BuildError(f"no package brings {', '.join(sorted(absent))}")
+        if absent:
+            depends = _unpack(depends, work, root)
+            continue
+        wanted = [_copy(path, out / LIB / name) for name, path in found.items()]
+        have |= set(found)
+    if LOADER not in have:
+        raise BuildError(f"{', '.join(programs)} do not ask for {LOADER}: not of this machine")
+    return out
+
+
+def _program(root: Path, name: str, out: Path) -> Path:
+    found = root / "usr/bin" / name
+    if not found.is_file():
+        raise BuildError(f"package {name} has no /usr/bin/{name}")
+    return _copy(found, out / BIN / name)
+
+
+def _copy(source: Path, target: Path) -> Path:
+    shutil.copyfile(source, target)
+    target.chmod(0o755)
+    return target
+
+
+def _unpack(packages: Iterable[str], work: Path, root: Path) -> list[str]:
+    """Download and unpack packages; the libraries they depend on that were not yet."""
+    debs = work / "debs"
+    debs.mkdir(exist_ok=True)
+    before = set(debs.glob("*.deb"))
+    done = host.run([host.need("apt-get"), "download", *packages], cwd=debs)
+    new = sorted(set(debs.glob("*.deb")) - before)
+    if done.returncode or not new:
+        raise BuildError(f"apt-get download failed: {done.stderr.strip()[-300:]}", "apt-get update")
+    known = {path.name.partition("_")[0] for path in debs.glob("*.deb")}
+    depends: list[str] = []
+    for deb in new:
+        _dpkg_deb("-x", deb, root)
+        depends += dependencies(_dpkg_deb("-f", deb, "Depends"))
+    return [name for name in dict.fromkeys(depends) if name not in known]
+
+
+def _dpkg_deb(*argv: str | Path) -> str:
+    done = host.run([host.need("dpkg-deb"), *argv])
+    if done.returncode:
+        raise BuildError(f"{Path(argv[1]).name} does not unpack: {done.stderr.strip()}")
+    return done.stdout
+
+
+def dependencies(field: str) -> list[str]:
+    """The libraries in a package's Depends; of alternatives the first."""
+    names = [part.split("|")[0].split("(")[0].strip() for part in field.split(",")]
+    return [name for name in names if _PACKAGE.fullmatch(name.partition(":")[0])]
+
+
+def _needed(file: Path) -> list[str]:
+    """The libraries an ELF file is linked to."""
+    done = host.run([host.need("readelf"), "-d", file])
+    if done.returncode:
+        raise BuildError(f"{file.name}: {done.stderr.strip()}")
+    return _NEEDED.findall(done.stdout)
+
+
+def _library(root: Path, name: str) -> Path | None:
+    """The file of that name, links followed inside the unpacked packages."""
+    for path in sorted(root.rglob(name)):
+        real = path
+        while real.is_symlink():
+            target = real.readlink()
+            real = root / target.relative_to("/") if target.is_absolute() else real.parent / target
+        if real.is_file():
+            return real
+    return None
