@@ -155,7 +155,7 @@ static uint64_t new_stalls(void)
 	static uint64_t last;
 	uint64_t before = last;
 
-	last = camera_stalls(stall_fd);
+	last = stall_count(stall_fd);
 	return last - before;
 }
 
@@ -331,7 +331,7 @@ static void open_camera(void)
 {
 	camera_fd = open_heap(sh->conf.camera.heap);
 	camera_cma = cma_open(sh->conf.camera.heap);
-	stall_fd = camera_stall_counter();
+	stall_fd = stall_counter(STALL_RECLAIM);
 }
 
 void allocator_main(void)

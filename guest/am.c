@@ -125,6 +125,22 @@ static void start(int i, int adj)
 	zygote_fork(i);
 }
 
+static void wake_some(struct rng *r, bool cached, uint64_t n);
+
+/* The camera asks for its buffers: the camera service and its like are at work, too. */
+static void camera_opens(void)
+{
+	static uint32_t last;
+	uint32_t launch = __atomic_load_n(&sh->camera_opens, __ATOMIC_ACQUIRE);
+	struct rng r;
+
+	if (launch == last)
+		return;
+	last = launch;
+	rng_seed(&r, sh->conf.seed, ((uint64_t)launch << 16) | 0xfffe);
+	wake_some(&r, false, sh->conf.camera.woken);
+}
+
 /* Wait until the app has done its command; false if it died instead. */
 static bool wait_idle(int i)
 {
@@ -134,6 +150,7 @@ static bool wait_idle(int i)
 	for (;;) {
 		seen = __atomic_load_n(&sh->am_event, __ATOMIC_ACQUIRE);
 		am_notice();
+		camera_opens();
 		if (slot_idle(&sh->slot[i]))
 			return true;
 		if (!known_pid[i] && sh->slot[i].lmkd_killed)

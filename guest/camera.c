@@ -5,19 +5,13 @@
  * recorded beside them: stalls of others, page cache, traffic to the flash.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "phone.h"
 
 #define AREA "/sys/kernel/mm/cohort/pcpa/"
-#define STALL "/sys/kernel/tracing/events/vmscan/mm_vmscan_direct_reclaim_begin/id"
 
 bool camera_wanted(void)
 {
@@ -34,42 +28,15 @@ void camera_open(int slot)
 {
 	uint64_t left = sh->conf.camera.bytes, piece = sh->conf.camera.piece;
 
+	if (camera_is(slot)) {
+		__atomic_store_n(&sh->camera_opens, sh->launch, __ATOMIC_RELEASE);
+		bump(&sh->am_event);
+	}
 	for (; camera_is(slot) && left; left -= piece) {
 		if (piece > left)
 			piece = left;
 		buffer_camera(slot, piece);
 	}
-}
-
-/*
- * Entries of the calling thread into direct reclaim, counted from here on: the
- * camera's own stalls are part of its launch, only others' are its neighbours'.
- */
-int camera_stall_counter(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-	};
-	char text[16];
-	int fd;
-
-	if (slurp(STALL, text, sizeof(text)) < 0)
-		fatal("%s: %s", STALL, strerror(errno));
-	attr.config = strtoull(text, NULL, 10);
-	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		fatal("no way to count stalls: %s", strerror(errno));
-	return fd;
-}
-
-uint64_t camera_stalls(int fd)
-{
-	uint64_t count;
-
-	if (read(fd, &count, sizeof(count)) != sizeof(count))
-		fatal("reading a stall counter: %s", strerror(errno));
-	return count;
 }
 
 static void look(struct camera_cost *c)
@@ -102,9 +69,11 @@ void camera_cost_end(const struct camera_cost *a, int slot)
 	if (!camera_wanted())
 		return;
 	look(&b);
-	record("{\"r\":\"cost\",\"n\":%u,\"app\":\"%s\",\"stalls\":%llu,\"own_stalls\":%llu,"
+	record("{\"r\":\"cost\",\"n\":%u,\"app\":\"%s\",\"measured\":%s,"
+	       "\"stalls\":%llu,\"own_stalls\":%llu,"
 	       "\"file_before\":%llu,\"file_after\":%llu,\"free_before\":%llu,"
 	       "\"in_kb\":%llu,\"out_kb\":%llu}", sh->launch, sh->conf.prof[slot].name,
+	       sh->conf.prof[slot].measured ? "true" : "false",
 	       (unsigned long long)(b.stalls - a->stalls),
 	       (unsigned long long)(b.own - a->own),
 	       (unsigned long long)a->file, (unsigned long long)b.file,

@@ -13,7 +13,7 @@
 #include "phone.h"
 
 #define TRACING "/sys/kernel/tracing/"
-#define EVENTS TRACING "events/cma/enable"
+#define CMA_EVENTS EVENTS "cma/enable"
 
 static void set(const char *path, const char *value)
 {
@@ -43,7 +43,7 @@ void cma_begin(void)
 	if (fd < 0)
 		fatal(TRACING "trace: %s", strerror(errno));
 	close(fd);
-	set(EVENTS, "1");
+	set(CMA_EVENTS, "1");
 }
 
 /* The time stamp in a line of the trace, "... 12.345678: cma_alloc_start: ...". */
@@ -64,7 +64,7 @@ uint64_t cma_end(uint64_t *busy)
 	uint64_t start = 0, ns = 0;
 	bool finished = false;
 
-	set(EVENTS, "0");
+	set(CMA_EVENTS, "0");
 	*busy = 0;
 	if (slurp(TRACING "trace", text, sizeof(text)) < 0)
 		fatal(TRACING "trace: %s", strerror(errno));

@@ -9,8 +9,10 @@
  *   minfree ADJ KB            lmkd level, ascending adj
  *   role NAME none | role NAME vnode VNODE | role NAME cgroup MIN_KB LOW_KB
  *   native ROLE               role of the processes that init starts
- *   camera APP HEAP KB PIECE_KB     buffers of a start of this app, and of what heap
- *   experiment KIND KEY=N...  after the launches; KIND exit, throughput or bench
+ *   camera APP HEAP KB PIECE_KB WOKEN   buffers of a start of this app, from what heap,
+ *                             and how many other processes work meanwhile
+ *   experiment KIND KEY=N...  after the launches; KIND exit, throughput,
+ *                             bench or orders
  *   program NAME WHEN ARGV...       of a bench; WHEN prepare, fresh or next
  *   proc NAME CLASS ADJ KEY=N...    a process started at boot
  *   app NAME KEY=N...         an application (home=1: the launcher)
@@ -53,6 +55,7 @@ static const struct key prof_keys[] = {
 	PROF(warm_file_kb), PROF(buf_min_kb), PROF(buf_max_kb),
 	PROF(piece_min_kb), PROF(piece_max_kb), PROF(piece_align_kb),
 	PROF(gpu_kb), PROF(db_writes), PROF(stream_kb), PROF(threads), PROF(messages),
+	PROF(measured),
 	PROF(flood_kb), PROF(zero_kb), PROF(zero_every),
 };
 
@@ -67,6 +70,10 @@ static const struct key throughput_keys[] = {
 
 static const struct key bench_keys[] = {
 	EXP(hold_kb), EXP(fill_kb), EXP(quiet_ms),
+};
+
+static const struct key orders_keys[] = {
+	EXP(pages), EXP(fill_kb), EXP(quiet_ms),
 };
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -224,6 +231,9 @@ static void do_experiment(struct conf *conf, char **save)
 	} else if (kind && !strcmp(kind, "bench")) {
 		exp->kind = EXPERIMENT_BENCH;
 		experiment_words(exp, bench_keys, ARRAY_SIZE(bench_keys), save);
+	} else if (kind && !strcmp(kind, "orders")) {
+		exp->kind = EXPERIMENT_ORDERS;
+		experiment_words(exp, orders_keys, ARRAY_SIZE(orders_keys), save);
 	} else {
 		fatal("phone.conf: unknown experiment %s", kind ? kind : "");
 	}
@@ -267,13 +277,15 @@ static void do_camera(struct conf *conf, char **save)
 {
 	const char *app = strtok_r(NULL, " ", save), *heap = strtok_r(NULL, " ", save);
 	const char *kb = strtok_r(NULL, " ", save), *piece = strtok_r(NULL, " ", save);
+	const char *woken = strtok_r(NULL, " ", save);
 
-	if (!app || !heap || !kb || !piece)
-		fatal("phone.conf: camera: app, heap, kb and piece wanted");
+	if (!app || !heap || !kb || !piece || !woken)
+		fatal("phone.conf: camera: app, heap, kb, piece and woken wanted");
 	conf->camera.app = app_index(conf, app);
 	snprintf(conf->camera.heap, sizeof(conf->camera.heap), "%s", heap);
 	conf->camera.bytes = number(kb, "camera") * KB;
 	conf->camera.piece = number(piece, "camera") * KB;
+	conf->camera.woken = number(woken, "camera");
 	if (!conf->camera.piece)
 		fatal("phone.conf: camera: a piece must not be empty");
 }

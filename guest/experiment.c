@@ -102,6 +102,9 @@ void experiment_run(void)
 	case EXPERIMENT_BENCH:
 		programs_run();
 		break;
+	case EXPERIMENT_ORDERS:
+		orders_run();
+		break;
 	}
 	records_flush();
 }

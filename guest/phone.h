@@ -115,6 +115,7 @@ struct profile {
 	uint64_t stream_kb;		/* content written and read once in a use */
 	uint64_t threads;
 	uint64_t messages;		/* in its SQLite database */
+	uint64_t measured;		/* its launches are what is looked at */
 	uint64_t flood_kb;		/* of the pressure file, read a launch */
 	uint64_t zero_kb, zero_every;	/* a heap zeroed and freed, in every nth launch */
 	int role;			/* index into conf.role[], NO_ROLE */
@@ -123,6 +124,7 @@ struct profile {
 /* What is done after the launches: the workload's experiment. */
 enum experiment_kind {
 	EXPERIMENT_NONE, EXPERIMENT_EXIT, EXPERIMENT_THROUGHPUT, EXPERIMENT_BENCH,
+	EXPERIMENT_ORDERS,
 };
 
 struct experiment {
@@ -181,6 +183,7 @@ struct conf {
 		char heap[32];		/* in /dev/dma_heap */
 		uint64_t bytes;		/* of a start, 0: there is no camera */
 		uint64_t piece;
+		uint64_t woken;		/* processes that work while it opens */
 	} camera;
 	uint8_t launch[MAX_LAUNCHES];	/* index into prof[] */
 };
@@ -219,6 +222,7 @@ struct shared {
 	uint32_t fatal;
 	uint32_t stress_stop;		/* the launches are done */
 	uint32_t stress_over;		/* processes may die now */
+	uint32_t camera_opens;		/* launch whose camera asks for its buffers now */
 	uint64_t media_at;		/* bytes of media read so far */
 	uint64_t camera_stalls;		/* of the camera and of who builds its buffers */
 	int32_t zygote_pipe[2];
@@ -346,11 +350,17 @@ struct camera_cost {
 bool camera_wanted(void);
 bool camera_is(int slot);
 void camera_open(int slot);
-int camera_stall_counter(void);
-uint64_t camera_stalls(int fd);
 void camera_cost_begin(struct camera_cost *c);
 void camera_cost_end(const struct camera_cost *a, int slot);
 void area_record(uint32_t launch, const char *when);
+
+/* ---- stalls.c ---- */
+#define EVENTS "/sys/kernel/tracing/events/"
+#define STALL_RECLAIM EVENTS "vmscan/mm_vmscan_direct_reclaim_begin/id"
+#define STALL_COMPACT EVENTS "compaction/mm_compaction_begin/id"
+
+int stall_counter(const char *tracepoint);
+uint64_t stall_count(int fd);
 
 /* ---- cma.c ---- */
 bool cma_open(const char *heap);
@@ -387,6 +397,7 @@ char *experiment_map(uint64_t pages);
 void exit_run(void);
 void throughput_run(void);
 void programs_run(void);
+void orders_run(void);
 
 /* ---- profile.c ---- */
 void profile_start(void);

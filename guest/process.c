@@ -57,7 +57,7 @@ static void account(struct slot *s, int stalls, uint64_t *last)
 	s->majflt = ru.ru_majflt;
 	if (stalls < 0)
 		return;
-	now = camera_stalls(stalls);
+	now = stall_count(stalls);
 	__atomic_add_fetch(&sh->camera_stalls, now - *last, __ATOMIC_ACQ_REL);
 	*last = now;
 }
@@ -66,7 +66,7 @@ void process_run(int slot)
 {
 	struct slot *s = &sh->slot[slot];
 	struct app a = { .slot = slot, .prof = &sh->conf.prof[slot] };
-	int stalls = camera_is(slot) ? camera_stall_counter() : -1;
+	int stalls = camera_is(slot) ? stall_counter(STALL_RECLAIM) : -1;
 	uint64_t stalled = 0;
 	uint32_t seq;
 

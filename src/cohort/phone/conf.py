@@ -207,31 +207,40 @@ def _experiment_lines(w: Workload) -> Iterator[str]:
     """Keys as in guest/conf.c."""
     if w.bench is not None:
         yield from bench.lines(w.bench)
-    keys: dict[str, int] = {}
     if w.exit is not None:
-        keys = {
-            "programs": w.exit.programs.value,
-            "pages": w.exit.mb.value * PAGES_PER_MB,
-            "period_us": w.exit.period_us.value,
-            "cpus": w.exit.cpus.value,
-            "quiet_ms": w.exit.quiet_ms.value,
-        }
-    elif w.throughput is not None:
-        keys = {
-            "pages": w.throughput.mb.value * PAGES_PER_MB,
-            "rounds": w.throughput.rounds.value,
-            "quiet_ms": w.throughput.quiet_ms.value,
-        }
-    if keys:
-        kind = "exit" if w.exit is not None else "throughput"
-        yield " ".join(["experiment", kind, *(f"{key}={value}" for key, value in keys.items())])
+        yield _experiment(
+            "exit",
+            programs=w.exit.programs.value,
+            pages=w.exit.mb.value * PAGES_PER_MB,
+            period_us=w.exit.period_us.value,
+            cpus=w.exit.cpus.value,
+            quiet_ms=w.exit.quiet_ms.value,
+        )
+    if w.throughput is not None:
+        yield _experiment(
+            "throughput",
+            pages=w.throughput.mb.value * PAGES_PER_MB,
+            rounds=w.throughput.rounds.value,
+            quiet_ms=w.throughput.quiet_ms.value,
+        )
+    if w.orders is not None:
+        yield _experiment(
+            "orders",
+            pages=w.orders.mb.value * PAGES_PER_MB,
+            fill_kb=w.orders.fill_mb.value * 1024,
+            quiet_ms=w.orders.quiet_ms.value,
+        )
+
+
+def _experiment(kind: str, **keys: int) -> str:
+    return " ".join(["experiment", kind, *(f"{key}={value}" for key, value in keys.items())])
 
 
 def _camera_lines(w: Workload, heap: str) -> list[str]:
     if w.camera is None:
         return []
     kb = [x.value * 1024 for x in (w.camera.buffers_mb, w.camera.piece_mb)]
-    return [f"camera {w.camera.app} {heap} {kb[0]} {kb[1]}"]
+    return [f"camera {w.camera.app} {heap} {kb[0]} {kb[1]} {w.camera.woken.value}"]
 
 
 def _process_lines(workload: Workload) -> Iterator[str]:
@@ -258,6 +267,7 @@ def _app_lines(workload: Workload) -> Iterator[str]:
         keys = _app_keys(app, workload.category[app.category])
         words = [f"{key}={value}" for key, value in keys.items()]
         marks = [*(["home=1"] if app.home else []), *([f"role={app.role}"] if app.role else [])]
+        marks += ["measured=1"] if app.measured else []
         marks += [f"messages={app.messages.value}"] if app.messages else []
         yield " ".join(["app", name, *marks, *words])
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,14}$")]
+EXPERIMENTS = ("exit", "throughput", "bench", "orders")
 ProcessClass = Literal["persistent", "service", "normal"]
 
 
@@ -204,12 +205,16 @@ class Category(Strict):
 
 
 class App(Strict):
-    """An app: a category, and where it differs from it."""
+    """An app: a category, and where it differs from it.
+
+    Beside a camera, the `measured` apps are those that count as ordinary; without any, all do.
+    """
 
     category: Name
     weight: Share
     heap_pct: Positive
     home: bool = False
+    measured: bool = False
     role: Name | None = None
     messages: Positive | None = None
     buf_min_mb: Count | None = None
@@ -263,13 +268,15 @@ class Media(Strict):
 class Camera(Strict):
     """An app whose starts are what the run is about; a launch of the run is a start of it.
 
-    It builds `buffers_mb` in pieces of `piece_mb` from the heap the policy names. `first` ordinary
-    launches age the phone before the first start, `between` more before each of them.
+    It builds `buffers_mb` in pieces of `piece_mb` from the heap the policy names, while `woken`
+    other processes are at work. `first` ordinary launches age the phone before the first start,
+    `between` more before each of them.
     """
 
     app: Name
     buffers_mb: Positive
     piece_mb: Positive
+    woken: Count
     first: Count
     between: Count
 
@@ -289,6 +296,14 @@ class ThroughputExperiment(Strict):
 
     mb: Positive
     rounds: Positive
+    quiet_ms: Count
+
+
+class OrdersExperiment(Strict):
+    """A process touches `mb` in blocks of order 0, 4 and 8, each after `fill_mb` of media."""
+
+    mb: Positive
+    fill_mb: Count
     quiet_ms: Count
 
 
@@ -344,6 +359,7 @@ class Workload(Strict):
     exit: ExitExperiment | None = None
     throughput: ThroughputExperiment | None = None
     bench: Bench | None = None
+    orders: OrdersExperiment | None = None
 
     @property
     def memory_mb(self) -> int:
@@ -366,7 +382,7 @@ class Workload(Strict):
             raise ValueError("app: no app is ever launched")
         self._check_roles()
         self._check_camera()
-        kinds = [x for x in ("exit", "throughput", "bench") if getattr(self, x) is not None]
+        kinds = [x for x in EXPERIMENTS if getattr(self, x) is not None]
         if len(kinds) > 1:
             raise ValueError(f"{kinds[1]}: there is an {kinds[0]} experiment already")
         if self.exit is not None and self.exit.cpus.value > self.cpus:

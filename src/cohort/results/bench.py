@@ -9,7 +9,7 @@ from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
 from cohort.results.frames import MIB, PAGE
 
-_NAMES = tuple(m.name for m in METRICS if m.group == "Benchmarks")
+_NAMES = tuple(m.name for m in METRICS if m.name.startswith(("sysbench_", "fio_")))
 _SYSBENCH = re.compile(r"total time:\s+([0-9.]+)s")
 _FIO_READ_MS, _FIO_WRITE_MS = 8, 49
 """Places of the run times in fio's terse output, version 3."""

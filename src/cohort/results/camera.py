@@ -27,13 +27,20 @@ def camera_metrics(frames: Frames) -> dict[str, Number]:
         return values
     first = int(frames.camera["n"].min())
     app = str(frames.camera["app"].iloc[0])
+    others = _ordinary(frames.cost, app)
     return values | {
         **_buffers(frames.camera),
-        **_launches(frames.launches, app, first),
-        **_costs(frames.cost, app, first),
+        **_launches(frames.launches, app, others, first),
+        **_costs(frames.cost, app, others, first),
         **_phone(frames, first),
         **_area(frames, app, first),
     }
+
+
+def _ordinary(cost: pd.DataFrame, camera: str) -> set[str]:
+    """The apps that count as ordinary: those the workload marks, or all but the camera."""
+    marked = cost.loc[cost["measured"].astype(bool), "app"]
+    return set(marked if len(marked) else cost["app"]) - {camera}
 
 
 def starts(camera: pd.DataFrame) -> pd.DataFrame:
@@ -77,11 +84,13 @@ def _buffers(camera: pd.DataFrame) -> dict[str, Number]:
     return values
 
 
-def _launches(launches: pd.DataFrame, app: str, first: int) -> dict[str, Number]:
+def _launches(
+    launches: pd.DataFrame, app: str, ordinary: set[str], first: int
+) -> dict[str, Number]:
     """Times of the camera's starts, and of the ordinary launches from the first start on."""
     ms = pd.to_numeric(launches["ns"]) / 1e6
     camera = ms[launches["app"] == app]
-    others = ms[(launches["app"] != app) & (launches["n"] > first)]
+    others = ms[launches["app"].isin(ordinary) & (launches["n"] > first)]
     return {
         "launch_ms_p50": _percentile(camera, 50),
         "launch_ms_p95": _percentile(camera, 95),
@@ -93,10 +102,10 @@ def _launches(launches: pd.DataFrame, app: str, first: int) -> dict[str, Number]
     }
 
 
-def _costs(cost: pd.DataFrame, app: str, first: int) -> dict[str, Number]:
+def _costs(cost: pd.DataFrame, app: str, ordinary: set[str], first: int) -> dict[str, Number]:
     """Stalls of others while the camera starts; page cache and flash traffic around a launch."""
     camera = cost[cost["app"] == app]
-    others = cost[(cost["app"] != app) & (cost["n"] > first)]
+    others = cost[cost["app"].isin(ordinary) & (cost["n"] > first)]
     return {
         "camera_stalls": int((camera["stalls"] - camera["own_stalls"]).sum()),
         "camera_own_stalls": int(camera["own_stalls"].sum()),

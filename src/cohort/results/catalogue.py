@@ -19,6 +19,9 @@ GROUPS = (
 WORKERS = (1, 2, 4)
 """The numbers of CPUs that fault at once in a throughput experiment."""
 
+BLOCK_ORDERS = (0, 4, 8)
+"""The orders of an I/O buffer's pieces."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -77,6 +80,15 @@ def _area(
 ) -> Metric:
     digits = 3 if name.endswith("_share") else 1 if unit == "MiB" else 0
     return Metric(name, title, unit, better, GROUPS[10], digits, True, True)
+
+
+def _block(order: int) -> tuple[Metric, ...]:
+    name, what = f"order{order}", f"a block of order {order}"
+    return (
+        Metric(f"{name}_normal_us", f"{what}, free", "µs", "lower", GROUPS[11], 3, True, True),
+        Metric(f"{name}_slow_us", f"{what}, slow path", "µs", "lower", GROUPS[11], 1, True, True),
+        Metric(f"{name}_refused_share", f"{what}, not had", "", "lower", GROUPS[11], 3, True, True),
+    )
 
 
 def _bench(program: str, test: str, what: str) -> tuple[Metric, Metric]:
@@ -207,6 +219,7 @@ METRICS: tuple[Metric, ...] = (
     _area("area_migrated", "moved out", "pages"),
     _area("area_busy", "could not be freed", "pages"),
     _area("area_refault", "dropped for a start, read again", "pages"),
+    *(metric for order in BLOCK_ORDERS for metric in _block(order)),
     *_bench("sysbench", "seqrd", "sysbench, sequential read"),
     *_bench("sysbench", "rndrd", "sysbench, random read"),
     *_bench("sysbench", "seqwr", "sysbench, sequential write"),

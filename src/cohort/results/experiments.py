@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from cohort.results.catalogue import METRICS, ORDERS, WORKERS
+from cohort.results.catalogue import BLOCK_ORDERS, METRICS, ORDERS, WORKERS
 from cohort.results.frames import Floats, Frames, pages_by_order
 
 Number = float | int | None
@@ -51,6 +51,23 @@ def throughput_metrics(measured: pd.DataFrame) -> dict[str, Number]:
     alone = measured[measured["cpus"] == 1]
     pages = float(alone["pages"].sum())
     values["page_free_us"] = float(alone["free_ns"].sum()) / pages / 1000 if pages else None
+    return values
+
+
+def order_metrics(measured: pd.DataFrame) -> dict[str, Number]:
+    """µs of a block by order and path, and the share of blocks that came in smaller ones."""
+    values: dict[str, Number] = {}
+    for order in BLOCK_ORDERS:
+        rows = measured[measured["order"] == order].set_index("path")
+        blocks, ns = rows["blocks"], rows["ns"]
+        for path in ("normal", "slow"):
+            there = path in rows.index and blocks[path] > 0
+            values[f"order{order}_{path}_us"] = (
+                float(ns[path]) / float(blocks[path]) / 1000 if there else None
+            )
+        total = float(blocks.sum())
+        refused = float(blocks["refused"]) if "refused" in rows.index else 0.0
+        values[f"order{order}_refused_share"] = refused / total if total else None
     return values
 
 

@@ -25,7 +25,16 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
         *("whole", "busy"),
     ),
     "cost": (
-        *("n", "app", "stalls", "own_stalls", "file_before", "file_after", "free_before"),
+        *(
+            "n",
+            "app",
+            "measured",
+            "stalls",
+            "own_stalls",
+            "file_before",
+            "file_after",
+            "free_before",
+        ),
         *("in_kb", "out_kb"),
     ),
     "area": ("n", "when", "size_kb", "free_kb", "cache_kb", "client_kb", "other_kb"),
@@ -41,6 +50,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "program": ("i", "pages", "ns", "p50_ns", "p99_ns", "clock_ns"),
     "own": ("i", "blocks"),
     "profile": ("function", "ticks"),
+    "order": ("order", "path", "blocks", "ns", "max_ns"),
     "throughput": ("kind", "cpus", "pages", "ns", "free_ns"),
     "role": ("app", "role", "nodes"),
     "node": ("n", "node", "blocks"),
@@ -77,6 +87,7 @@ class Frames:
     programs: pd.DataFrame
     own: pd.DataFrame
     throughput: pd.DataFrame
+    orders: pd.DataFrame
     profile: pd.DataFrame
     roles: pd.DataFrame
     nodes: pd.DataFrame
@@ -162,6 +173,7 @@ class _Reader:
             programs=frames["program"],
             own=frames["own"],
             throughput=frames["throughput"],
+            orders=frames["order"],
             profile=frames["profile"],
             roles=frames["role"],
             nodes=frames["node"],

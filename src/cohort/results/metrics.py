@@ -13,6 +13,7 @@ from cohort.results.experiments import (
     Number,
     exit_metrics,
     moment,
+    order_metrics,
     throughput_metrics,
     without_clock,
 )
@@ -50,6 +51,7 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **_kill_chain(frames),
         **exit_metrics(frames),
         **throughput_metrics(frames.throughput),
+        **order_metrics(frames.orders),
         **role_metrics(frames),
         **camera_metrics(frames),
         **bench_metrics(frames.bench),

@@ -32,6 +32,10 @@ _COLOURS = {
     "region7": "#1f5fa8",
     "region8": "#08306b",
     "cpb": "#009e73",
+    "sra": "#a3a3a3",
+    "cma": "#d55e00",
+    "pcpa": "#7b3294",
+    "pcpa-contig": "#b58fc6",
 }
 _SPARE_COLOURS = ("#d55e00", "#117a5a", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
 _PIECES = {

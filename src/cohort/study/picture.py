@@ -24,7 +24,12 @@ def draw(findings: Findings) -> str | None:
     if wanted is None:
         return None
     labels = [x for x in findings.labels if not wanted.labels or x in wanted.labels]
-    drawing = {"bars": _draw_bars, "orders": _draw_orders, "line": _draw_lines}[wanted.kind]
+    drawing = {
+        "bars": _draw_bars,
+        "orders": _draw_orders,
+        "line": _draw_lines,
+        "runs": _draw_runs,
+    }[wanted.kind]
     with mpl.rc_context({**STYLE, "svg.hashsalt": findings.study.name}):
         figure = Figure(figsize=(_WIDTH, 3.6), layout="constrained")
         ax = figure.subplots()
@@ -88,3 +93,17 @@ def _draw_lines(ax: Axes, findings: Findings, wanted: Picture, labels: Sequence[
     if drawn:
         ax.legend()
     return drawn
+
+
+def _draw_runs(ax: Axes, findings: Findings, wanted: Picture, labels: Sequence[str]) -> bool:
+    """A row an entry, a stroke a run of pages; the first result of each label."""
+    rows = [
+        (colour, runs)
+        for label, colour in _colours(findings, labels).items()
+        for runs in findings.results[label][0].series.get(wanted.name, [])
+    ]
+    for at, (colour, runs) in enumerate(rows, start=1):
+        ax.broken_barh([(first, count) for first, count in runs], (at - 0.4, 0.8), color=colour)
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_ylim(0.4, len(rows) + 0.6)
+    return bool(rows)

@@ -136,10 +136,11 @@ class Picture(Strict):
     """One picture: bars of `metric` by label, of a family of metrics by order, or a line a label.
 
     `name` is a metric for "bars", the part before the order for "orders" (freed_pages_order), and
-    a series for "line"; `labels` are those drawn, all if empty.
+    a series for "line" and "runs"; `labels` are those drawn, all if empty. "runs" draws a row an
+    entry of the series, which is a list of [first, number].
     """
 
-    kind: Literal["bars", "orders", "line"]
+    kind: Literal["bars", "orders", "line", "runs"]
     name: Text
     x: Text
     y: Text

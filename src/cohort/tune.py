@@ -1,0 +1,101 @@
+"""The size of a page-cache-preferred area: what is measured for each, and which is the best.
+
+Figure 11a of the PCPA paper: a larger area makes the camera's buffers of fewer pieces and takes
+longer to clear.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from cohort.policy import Policy
+from cohort.results.plots import STYLE, svg_text
+from cohort.results.runs import Result
+from cohort.results.spread import Spread, spread
+
+ALIKE = 0.05
+"""Numbers of pieces within this share of the least are as good."""
+
+MEASURES = {
+    "n_alloc": "buffer_n_alloc_mean",
+    "find_us": "buffer_find_us_p50",
+    "launch_ms": "launch_ms_p50",
+    "page_cache_mb": "page_cache_mb_mean",
+    "kills": "kills",
+    "refused": "buffer_fail",
+}
+"""What a size is judged by, and the metric of each."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """An area of `mb` MiB and what its runs measured, over the seeds."""
+
+    mb: int
+    measured: dict[str, Spread | None]
+
+    def median(self, name: str) -> float | None:
+        """One of MEASURES; None if no run can tell it."""
+        found = self.measured[name]
+        return None if found is None else found.median
+
+
+def sized(policy: Policy, mb: int) -> Policy:
+    """The policy with an area of that size instead of its own."""
+    others = [word for word in policy.cmdline if not word.startswith("cohort.pcpa=")]
+    cmdline = [*others, f"cohort.pcpa={mb}M"]
+    return policy.model_copy(update={"name": f"{policy.name}-{mb}", "cmdline": cmdline})
+
+
+def judge(mb: int, results: Sequence[Result]) -> Size:
+    """What the runs with an area of that size measured."""
+    measured = {
+        name: spread([result.metrics.get(metric) for result in results])
+        for name, metric in MEASURES.items()
+    }
+    return Size(mb, measured)
+
+
+def best(sizes: Sequence[Size]) -> Size | None:
+    """The size to boot with; None if none was measured.
+
+    The camera's N_alloc comes first, as what its IOMMU has to map: of the sizes whose N_alloc is
+    within ALIKE of the least, the one whose pages are found soonest, and of equals the smallest.
+    """
+    known = [(x.median("n_alloc"), x.median("find_us"), x) for x in sizes]
+    whole = [(n, us, x) for n, us, x in known if n is not None and us is not None]
+    if not whole:
+        return None
+    bound = min(n for n, _, _ in whole) * (1 + ALIKE)
+    return min((us, x.mb, x) for n, us, x in whole if n <= bound)[2]
+
+
+def _drawn(value: float | None) -> float:
+    """A gap in the line where nothing was measured."""
+    return math.nan if value is None else value
+
+
+def draw(sizes: Sequence[Size]) -> str:
+    """N_alloc and the time to find the pages against the size, as an SVG image."""
+    with mpl.rc_context({**STYLE, "svg.hashsalt": "tune"}):
+        figure = Figure(figsize=(7.5, 3.6), layout="constrained")
+        left = figure.subplots()
+        right = left.twinx()
+        at = [size.mb for size in sizes]
+        pieces, us = ([_drawn(x.median(name)) for x in sizes] for name in ("n_alloc", "find_us"))
+        ms = [x / 1000 for x in us]
+        lines = [
+            *left.plot(at, pieces, "o-", color="#0072b2", label="pieces (N_alloc), left"),
+            *right.plot(at, ms, "s--", color="#d55e00", label="finding the pages, right"),
+        ]
+        left.set_xlabel("size of the area, MiB")
+        left.set_ylabel("pieces of a start's buffers")
+        right.set_ylabel("ms")
+        right.grid(visible=False)
+        for ax in (left, right):
+            ax.set_ylim(bottom=0)
+        left.legend(handles=lines, loc="best")
+        return svg_text(figure)

@@ -1,0 +1,117 @@
+"""`cohort tune`: the best size of a page-cache-preferred area for a phone."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cohort.errors import Failed, UsageError
+from cohort.log import progress
+from cohort.verbs.run import ACCELS, parse_seeds
+
+if TYPE_CHECKING:
+    from cohort.tune import Size
+
+SIZES = "180,200,220,240,260,280,300,320,340"
+"""MiB; the range of the PCPA paper's figure 11a."""
+
+
+@click.command("tune")
+@click.argument("scheme", type=click.Choice(["pcpa"]))
+@click.option("--sizes", default=SIZES, show_default=True, help="Sizes to try, MiB.")
+@click.option("--policy", default="pcpa", show_default=True, help="The policy to be sized.")
+@click.option("--workload", default="camera", show_default=True, help="Name or TOML file.")
+@click.option("--launches", type=int, default=10, show_default=True, help="Starts of the camera.")
+@click.option("--seed", "--seeds", "seeds", default="1", show_default=True, help="Seeds: 1,2,3.")
+@click.option("--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True)
+@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
+@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+def command(
+    scheme: str,
+    sizes: str,
+    policy: str,
+    workload: str,
+    launches: int,
+    seeds: str,
+    jobs: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Start the camera with areas of several sizes and name the best of them.
+
+    Also writes out/tune/pcpa-WORKLOAD.svg and .json.
+    """
+    # Imported here: `cohort tune --help` should not wait for pandas.
+    from cohort import host, paths, runs
+    from cohort.phone.workload import load_workload
+    from cohort.policy import load_policy
+    from cohort.results.runs import measure
+    from cohort.tune import draw, judge, sized
+
+    wanted = parse_sizes(sizes)
+    phone = load_workload(workload)
+    if phone.camera is None:
+        raise UsageError(f"{workload} has no camera", "one that has: --workload camera")
+    base, numbers = load_policy(policy), parse_seeds(seeds)
+    specs = [
+        runs.RunSpec(sized(base, mb), workload, launches, seed, **options)
+        for mb in wanted
+        for seed in numbers
+    ]
+    with progress() as board:
+        done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"))
+    each = len(numbers)
+    found = [
+        judge(mb, [measure(run) for run in done[i * each : (i + 1) * each]])
+        for i, mb in enumerate(wanted)
+    ]
+    where = paths.made("tune") / f"{scheme}-{phone.name}"
+    host.write_text(where.with_suffix(".svg"), draw(found))
+    host.write_json(where.with_suffix(".json"), as_object(found))
+    show(found, as_json)
+    click.echo(f"written: {where.with_suffix('.svg')}", err=True)
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Sizes in MiB out of `180,200`, each once and rising; UsageError for anything else."""
+    try:
+        sizes = sorted({int(x) for x in text.split(",")})
+    except ValueError:
+        raise UsageError(f"--sizes {text}: not numbers between commas") from None
+    if sizes[0] < 1:
+        raise UsageError(f"--sizes {text}: a size is at least 1 MiB")
+    return sizes
+
+
+def as_object(sizes: "Sequence[Size]") -> dict[str, Any]:
+    """Everything, for other programs: each size with its measures, and the best, MiB or null."""
+    from cohort.tune import best
+
+    chosen = best(sizes)
+    return {
+        "sizes": [
+            {"mb": x.mb, **{k: s and asdict(s) for k, s in x.measured.items()}} for x in sizes
+        ],
+        "best_mb": None if chosen is None else chosen.mb,
+    }
+
+
+def show(sizes: "Sequence[Size]", as_json: bool) -> None:
+    """Print a table with the best size marked, and how to boot with it. Failed without one."""
+    from cohort.tune import MEASURES, best
+
+    if as_json:
+        print(json.dumps(as_object(sizes), allow_nan=False))
+        return
+    chosen = best(sizes)
+    print("  ".join(["   MiB", *(f"{name:>13}" for name in MEASURES)]))
+    for size in sizes:
+        cells = [size.median(name) for name in MEASURES]
+        words = [f"{'-':>13}" if x is None else f"{x:>13,.1f}" for x in cells]
+        print("  ".join([f"{'*' if size is chosen else ' '} {size.mb:>4}", *words]))
+    if chosen is None:
+        raise Failed("no size was measured: does the policy have an area and the kernel its heap?")
+    print(f"best: {chosen.mb} MiB; boot with cohort.pcpa={chosen.mb}M")

@@ -1,0 +1,87 @@
+"""`cohort tune`: sizes as text, the best of them, the picture."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cohort import runs
+from cohort.errors import UsageError
+from cohort.policy import load_policy
+from cohort.results import runs as measured
+from cohort.results.runs import Result
+from cohort.tune import best, draw, judge, sized
+from cohort.verbs.tune import parse_sizes
+from tests_support import Outcome
+
+
+def result(n_alloc: float | None, find_us: float | None, seed: int = 1) -> Result:
+    metrics = {"buffer_n_alloc_mean": n_alloc, "buffer_find_us_p50": find_us, "kills": 0}
+    return Result("pcpa", seed, "camera", metrics, {})
+
+
+def test_sizes() -> None:
+    assert parse_sizes("260,180,260") == [180, 260]
+    for text in ("", "a", "0", "180,-1", "1.5"):
+        with pytest.raises(UsageError, match="--sizes"):
+            parse_sizes(text)
+
+
+def test_the_policys_own_size_is_replaced() -> None:
+    policy = sized(load_policy("pcpa"), 180)
+    assert policy.cmdline == ["cohort.pcpa=180M"]
+    assert (policy.name, policy.camera_heap) == ("pcpa-180", "pcpa")
+    assert policy.digest != load_policy("pcpa").digest
+
+
+def test_fewest_pieces_first_then_the_soonest_then_the_smallest() -> None:
+    # The paper's figure 11a: 260 MB has the fewest pieces though 200 MB is found sooner.
+    sizes = [
+        judge(200, [result(460, 380)]),
+        judge(260, [result(260, 520)]),
+        judge(300, [result(262, 610)]),
+        judge(320, [result(None, 1)]),
+    ]
+    chosen = best(sizes)
+    assert chosen is not None and chosen.mb == 260
+    alike = [judge(mb, [result(100, 5)]) for mb in (280, 260)]
+    chosen = best(alike)
+    assert chosen is not None and chosen.mb == 260
+    assert best([judge(200, [result(None, None)])]) is None
+
+
+def test_medians_over_the_seeds() -> None:
+    size = judge(260, [result(n, 10, n) for n in (1, 2, 9)])
+    assert size.median("n_alloc") == 2
+    assert size.median("refused") is None
+
+
+def test_picture() -> None:
+    svg = draw([judge(200, [result(460, 380)]), judge(260, [result(None, None)])])
+    assert "size of the area" in svg and "N_alloc" in svg
+
+
+def test_the_command(
+    cohort: Callable[..., Outcome], own_out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(specs: list[runs.RunSpec], *more: object) -> list[runs.RunSpec]:
+        return specs
+
+    def measure(spec: runs.RunSpec) -> Result:
+        mb = int(spec.policy.name.rpartition("-")[2])
+        return result(1000 - mb, mb, spec.seed)
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    monkeypatch.setattr(measured, "measure", measure)
+    done = cohort("tune", "pcpa", "--sizes", "200,260", "--seeds", "1,2")
+    assert done.code == 0, done.stderr
+    assert "* " in done.stdout.splitlines()[2]
+    assert done.stdout.splitlines()[-1] == "best: 260 MiB; boot with cohort.pcpa=260M"
+    assert (own_out / "tune/pcpa-camera.svg").is_file()
+    found = json.loads(cohort("tune", "pcpa", "--sizes", "200,260", "--json").stdout)
+    assert found["best_mb"] == 260
+    assert found["sizes"][0]["n_alloc"]["median"] == 800
+    refused = cohort("tune", "pcpa", "--workload", "phone-2g")
+    assert refused.code == 2 and "no camera" in refused.stderr
+    assert cohort("tune", "region").code == 2
