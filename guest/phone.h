@@ -412,6 +412,8 @@ void storm_hog(void);
 void storm_bad_page(void);
 bool storm_cma_prepare(void);
 void storm_cma(void);
+bool storm_area_prepare(void);
+void storm_area(void);
 
 /* ---- stress.c ---- */
 bool stress_wanted(void);

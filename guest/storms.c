@@ -2,17 +2,20 @@
 /*
  * For the stress: processes by the hundred, a fork bomb and a hog in control
  * groups of their own, pages of a process that go bad, contiguous memory on
- * demand. Each undoes what it did; what it does must never end the run.
+ * demand, and everybody who can be in the way of a quick reclaim. Each undoes what it did; what it does must never end the run.
  */
 #include <asm/mman.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-heap.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +31,11 @@
 #define HOG_LIMIT "16M"
 #define HOG_MB 48
 #define CMA_PAGES "2048"
+#define HEAPS "/dev/dma_heap/"
+#define AREA_FILE "/data/area"
+#define AREA_PAGES 4096
+#define AREA_MS 700
+#define AREA_BUFFERS 4
 
 static void touch_pages(char *p, uint64_t pages)
 {
@@ -198,4 +206,157 @@ void storm_cma(void)
 {
 	if (!spit(CMA "alloc", CMA_PAGES) && spit(CMA "free", CMA_PAGES))
 		fatal("stress: contiguous memory cannot be returned");
+}
+
+/* ---- the page-cache-preferred area: each for ever, until it is killed ---- */
+static int area_open(void)
+{
+	int fd = open(AREA_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, AREA_PAGES * PAGE))
+		_exit(1);
+	return fd;
+}
+
+static void area_read(struct rng *r)
+{
+	static char buffer[64 * PAGE];
+	int fd = area_open();
+
+	for (;;)
+		if (pread(fd, buffer, sizeof(buffer), rng_below(r, AREA_PAGES) * PAGE) < 0)
+			_exit(1);
+}
+
+static void area_write(struct rng *r)
+{
+	static char buffer[4 * PAGE];
+	int fd = area_open();
+
+	for (;;) {
+		if (pwrite(fd, buffer, sizeof(buffer), rng_below(r, AREA_PAGES) * PAGE) < 0)
+			_exit(1);
+		if (!rng_below(r, 64))
+			fdatasync(fd);
+	}
+}
+
+/* What is cut off comes back as holes. */
+static void area_truncate(struct rng *r)
+{
+	int fd = area_open();
+
+	for (;;) {
+		if (ftruncate(fd, rng_below(r, AREA_PAGES) * PAGE) ||
+		    ftruncate(fd, AREA_PAGES * PAGE))
+			_exit(1);
+		sleep_ns(2 * NSEC_PER_MSEC);
+	}
+}
+
+static void beyond_the_end(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+static void area_map(struct rng *r)
+{
+	volatile char *p;
+	int fd = area_open();
+
+	signal(SIGBUS, beyond_the_end);	/* truncated meanwhile */
+	for (;;) {
+		uint64_t i, first = rng_below(r, AREA_PAGES - 256);
+
+		p = mmap(NULL, 256 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, first * PAGE);
+		if (p == MAP_FAILED)
+			_exit(1);
+		for (i = 0; i < 256; i++)
+			if (rng_below(r, 8))
+				(void)p[i * PAGE];
+			else
+				p[i * PAGE] = 1;
+		munmap((void *)p, 256 * PAGE);
+	}
+}
+
+/* A page in a pipe is referenced until somebody reads it. */
+static void area_pin(struct rng *r)
+{
+	static char buffer[16 * PAGE];
+	int pipe_fd[2], fd = area_open();
+	char *p = mmap(NULL, AREA_PAGES * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED || pipe2(pipe_fd, O_NONBLOCK | O_CLOEXEC))
+		_exit(1);
+	for (;;) {
+		struct iovec iov = { p + rng_below(r, AREA_PAGES - 8) * PAGE, 8 * PAGE };
+
+		if (vmsplice(pipe_fd[1], &iov, 1, SPLICE_F_NONBLOCK) < 0 ||
+		    !rng_below(r, 4)) {
+			sleep_ns(NSEC_PER_MSEC);
+			if (read(pipe_fd[0], buffer, sizeof(buffer)) < 0 && errno != EAGAIN)
+				_exit(1);
+		}
+	}
+}
+
+static int area_alloc(const char *heap, uint64_t bytes)
+{
+	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
+	int fd = open(heap, O_RDONLY | O_CLOEXEC), ret;
+
+	ret = fd < 0 ? -1 : ioctl(fd, DMA_HEAP_IOCTL_ALLOC, &data);
+	if (fd >= 0)
+		close(fd);
+	return ret ? -1 : (int)data.fd;
+}
+
+static void area_client(struct rng *r)
+{
+	int fd[AREA_BUFFERS], i;
+
+	for (;;) {
+		for (i = 0; i < AREA_BUFFERS; i++)
+			fd[i] = area_alloc(rng_below(r, 2) ? HEAPS "pcpa" : HEAPS "pcpa-contig",
+					   rng_range(r, 1, 12 * MB / PAGE) * PAGE);
+		for (i = 0; i < AREA_BUFFERS; i++)
+			if (fd[i] >= 0)
+				close(fd[i]);
+		sleep_ns(rng_range(r, 1, 100) * NSEC_PER_MSEC);
+	}
+}
+
+bool storm_area_prepare(void)
+{
+	return !access(HEAPS "pcpa", R_OK);
+}
+
+void storm_area(void)
+{
+	static void (*const jobs[])(struct rng *) = {
+		area_read, area_write, area_truncate, area_map, area_map, area_pin,
+		area_client, area_client,
+	};
+	pid_t pid[sizeof(jobs) / sizeof(jobs[0])];
+	size_t i, n = sizeof(jobs) / sizeof(jobs[0]);
+	struct rng r;
+
+	for (i = 0; i < n; i++) {
+		pid[i] = fork();
+		if (!pid[i]) {
+			set_adj(getpid(), ADJ_CACHED_MAX);
+			rng_seed(&r, sh->conf.seed, 0xa4ea + i);
+			jobs[i](&r);
+		}
+	}
+	sleep_ns(AREA_MS * NSEC_PER_MSEC);
+	for (i = 0; i < n; i++)
+		if (pid[i] > 0)
+			kill(pid[i], SIGKILL);
+	for (i = 0; i < n; i++)
+		if (pid[i] > 0)
+			waitpid(pid[i], NULL, 0);
+	unlink(AREA_FILE);
 }

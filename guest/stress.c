@@ -4,8 +4,8 @@
  * switched off and on, CPUs unplugged, memory compacted, caches dropped, parked
  * pages given back or poisoned, allocations that fail. Only with phone_stress=
  * on the kernel's command line, which PID 1 finds in its environment: region
- * (or on), cpb, or all for one after the other; meant for a kernel with every
- * check built in. With phone_stress=account the phone is left in peace, and only
+ * (or on), cpb, pcpa, or all for one after the other; meant for a kernel with
+ * every check built in. With phone_stress=account the phone is left in peace, and only
  * its end is looked at.
  *
  * At the end everybody dies, and what is left of memory must be what there was
@@ -27,6 +27,7 @@
 
 #define SCHEMES "/sys/kernel/mm/cohort/"
 #define CPB SCHEMES "cpb/"
+#define PCPA SCHEMES "pcpa/"
 #define RELEASE "/sys/kernel/mm/cohort/release"
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
@@ -43,20 +44,24 @@
 
 enum action {
 	TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, STORM, BOMB, HOG,
-	BAD_PAGE, CONTIG, NR_ACTIONS
+	BAD_PAGE, CONTIG, AREA, NR_ACTIONS
 };
 
 static const char *const action_name[NR_ACTIONS] = {
 	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison", "storm", "bomb",
-	"hog", "badpage", "contig",
+	"hog", "badpage", "contig", "area",
 };
 
-/* A scheme: its directory, and what the files that count its blocks end in. */
+/*
+ * A scheme: its directory, what the files that count its blocks end in, and the
+ * file that switches it, with what to write for on.
+ */
 static const struct scheme {
-	const char *name, *suffix;
+	const char *name, *suffix, *file, *on;
 } schemes[] = {
-	{ "region", "_blocks" },
-	{ "cpb", "_sets" },
+	{ "region", "_blocks", "enabled", "1" },
+	{ "cpb", "_sets", "enabled", "1" },
+	{ "pcpa", "_kb", "size", "64M" },
 };
 
 #define NR_SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
@@ -74,6 +79,11 @@ static bool wanted(const struct scheme *scheme)
 	if (!strcmp(value, "on"))
 		value = "region";
 	return !strcmp(value, scheme->name) || !strcmp(value, "all");
+}
+
+static bool area_wanted(void)
+{
+	return wanted(&schemes[NR_SCHEMES - 1]);
 }
 
 static bool only_account(void)
@@ -161,10 +171,14 @@ static void expect_no_blocks(void)
 static void switch_to(const struct scheme *scheme, bool on)
 {
 	char path[96];
+	int err;
 
-	snprintf(path, sizeof(path), SCHEMES "%s/enabled", scheme->name);
-	tell(path, on ? "1" : "0");
-	running = on ? scheme : NULL;
+	snprintf(path, sizeof(path), SCHEMES "%s/%s", scheme->name, scheme->file);
+	err = spit(path, on ? scheme->on : "0");
+	/* There may be no place for an area now. */
+	if (err && !(on && err == -ENOMEM))
+		fatal("stress: %s is not switched: %s", scheme->name, strerror(-err));
+	running = on && !err ? scheme : NULL;
 }
 
 /* Other sets than before, as far as they can be chosen. */
@@ -172,6 +186,8 @@ static void vary(const struct scheme *scheme, struct rng *r)
 {
 	static const char *const orders[] = { "1", "2", "3", "4" };
 
+	if (!strcmp(scheme->name, "pcpa"))
+		tell(PCPA "min_order", orders[rng_below(r, 4)]);
 	if (strcmp(scheme->name, "cpb"))
 		return;
 	tell(CPB "order", orders[rng_below(r, 4)]);
@@ -208,7 +224,8 @@ static void find_running(void)
 	size_t i;
 
 	for (i = 0; i < NR_SCHEMES; i++) {
-		snprintf(path, sizeof(path), SCHEMES "%s/enabled", schemes[i].name);
+		snprintf(path, sizeof(path), SCHEMES "%s/%s", schemes[i].name,
+			 schemes[i].file);
 		if (!access(path, R_OK) && number_in(path))
 			running = &schemes[i];
 	}
@@ -343,6 +360,9 @@ static void act(enum action action, struct rng *r)
 	case BAD_PAGE:
 		storm_bad_page();
 		break;
+	case AREA:
+		storm_area();
+		break;
 	default:
 		storm_cma();
 	}
@@ -455,7 +475,7 @@ static void __attribute__((noreturn)) end(void)
 	power_off();
 }
 
-/* Whatever chance has left out is done now, and four storms. */
+/* Whatever chance has left out is done now, and four storms of either kind. */
 static void act_on_the_rest(const bool *can, struct rng *r)
 {
 	int i;
@@ -465,6 +485,11 @@ static void act_on_the_rest(const bool *can, struct rng *r)
 			act(i, r);
 	while (count[STORM] < 4)
 		act(STORM, r);
+	while (can[AREA] && count[AREA] < 4) {
+		if (!running || strcmp(running->name, "pcpa"))
+			toggle(r);
+		act(AREA, r);
+	}
 }
 
 static void __attribute__((noreturn)) account_main(void)
@@ -484,6 +509,7 @@ static void __attribute__((noreturn)) act_main(void)
 		[STORM] = true, [BAD_PAGE] = true,
 		[BOMB] = storm_bomb_prepare(), [HOG] = storm_hog_prepare(),
 		[CONTIG] = storm_cma_prepare(),
+		[AREA] = area_wanted() && storm_area_prepare(),
 	};
 	struct rng r;
 	uint64_t i;

@@ -47,7 +47,7 @@ static ssize_t base_show(struct kobject *kobj, struct kobj_attribute *attr, char
 	struct cohort_pcpa_sizes sizes;
 
 	cohort_pcpa_sizes(&sizes);
-	return sysfs_emit(buf, "0x%llx\n", (u64)PFN_PHYS((u64)sizes.base));
+	return sysfs_emit(buf, "%llu\n", (u64)PFN_PHYS((u64)sizes.base));
 }
 PCPA_ATTR_RO(base);
 
@@ -113,7 +113,7 @@ PCPA_KB(free_kb, free);
 PCPA_KB(cache_kb, cache);
 PCPA_KB(client_kb, client);
 PCPA_KB(lent_kb, lent);
-PCPA_KB(other_kb, other);
+PCPA_KB(other_kb, lent + sizes.other);
 
 #ifdef CONFIG_VM_EVENT_COUNTERS
 static int emit_events(char *buf, int at)
