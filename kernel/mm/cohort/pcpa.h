@@ -2,15 +2,17 @@
 /*
  * The page-cache-preferred area: what the files of the scheme share.
  *
- *	pcpa_area.c	its frames: who has which, how they come and go
+ *	pcpa_area.c	its frames: who has which
+ *	pcpa_frames.c	making it, and changing its size
  *	pcpa_client.c	who gets pages: page cache, clients, loans; the timer
- *	pcpa_reclaim.c	emptying it: quick reclaim, contiguous pieces, tidying
+ *	pcpa_reclaim.c	quick reclaim
+ *	pcpa_contig.c	contiguous pieces
+ *	pcpa_tidy.c	moving pages out and in, in the background
  *	pcpa_heap.c	the dma-buf heaps
  *	pcpa_sysfs.c	/sys/kernel/mm/cohort/pcpa/
  *
  * Locks
- *	cohort_pcpa_mutex	resizing and switching; sleeps
- *	contig_mutex		one contiguous piece at a time; sleeps, inside nothing
+ *	cohort_pcpa_mutex	resizing, and one contiguous piece at a time; sleeps
  *	cohort_area.lock	the maps; a leaf, interrupts off, any context but NMI,
  *				never under a zone, pcp or lru lock
  */
@@ -20,6 +22,7 @@
 #include <linux/atomic.h>
 #include <linux/cohort.h>
 #include <linux/kobject.h>
+#include <linux/migrate_mode.h>
 #include <linux/mmzone.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -129,19 +132,16 @@ enum cohort_use {
 
 /* pcpa_area.c */
 extern struct cohort_area __rcu *cohort_area;
-extern struct mutex cohort_pcpa_mutex;
-unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base);
-int cohort_pcpa_resize(u64 size, u64 base);
 struct cohort_area *cohort_area_lock(unsigned long *flags);
 void cohort_area_unlock(struct cohort_area *area, unsigned long flags);
-bool cohort_area_cached(const struct cohort_area *area, unsigned long i);
+void cohort_area_mark(struct cohort_area *area, unsigned long i, unsigned long n,
+		      enum cohort_use use);
 struct page *cohort_area_take(unsigned int order, enum cohort_use use,
 			      const struct alloc_context *ac);
 bool cohort_area_prep(struct page *page, unsigned int order, gfp_t gfp,
 		      unsigned int alloc_flags);
 void cohort_area_disown(unsigned long start, unsigned long end);
 unsigned long cohort_area_give_free(void);
-bool cohort_area_fetch(void);
 void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes);
 bool cohort_area_hold(unsigned long start, unsigned long nr);
 unsigned long cohort_area_held(void);
@@ -153,6 +153,12 @@ void cohort_area_check(struct cohort_area *area);
 static inline void cohort_area_check(struct cohort_area *area) { }
 #endif
 
+/* pcpa_frames.c */
+extern struct mutex cohort_pcpa_mutex;
+unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base);
+int cohort_pcpa_resize(u64 size, u64 base);
+bool cohort_area_fetch(void);
+
 /* pcpa_client.c */
 extern int cohort_pcpa_node;
 extern unsigned int cohort_pcpa_min_order;
@@ -163,15 +169,23 @@ void cohort_pcpa_got(unsigned long pages);
 struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order);
 
 /* pcpa_reclaim.c */
-extern atomic_long_t cohort_busy_count[COHORT_NR_BUSY];
-extern const char *const cohort_busy_names[COHORT_NR_BUSY];
 extern atomic_long_t cohort_quick_ns;
-extern atomic_long_t cohort_contig_ns_max;
 int cohort_reclaim_init(void);
-unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
-struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err);
-void cohort_pcpa_tidy_soon(void);
 int cohort_trail_resize(unsigned long pages);
+enum cohort_busy cohort_busy_why(struct folio *folio, bool shared);
+void cohort_area_drop(unsigned long base, unsigned long start, unsigned long end);
+unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
+
+/* pcpa_contig.c */
+extern atomic_long_t cohort_busy_count[COHORT_NR_BUSY];
+extern atomic_long_t cohort_contig_ns_max;
+extern const char *const cohort_busy_names[COHORT_NR_BUSY];
+struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err);
+
+/* pcpa_tidy.c */
+bool cohort_isolate_page(struct page *page, struct list_head *list);
+unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode);
+void cohort_pcpa_tidy_soon(void);
 
 /* pcpa_sysfs.c */
 #ifdef CONFIG_COHORT_PCPA

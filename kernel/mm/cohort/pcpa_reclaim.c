@@ -8,17 +8,15 @@
  * batches: off the LRU under one hold of its lock, out of the page cache under
  * one hold of each file's, and straight back to the area.
  *
- * What cannot be dropped is moved: for a contiguous piece at once and within a
- * bounded time, else by the tidying that runs in the background.
+ * What cannot be dropped is moved: for a contiguous piece at once
+ * (pcpa_contig.c), else in the background (pcpa_tidy.c).
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
 #include <linux/dax.h>
-#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/hash.h>
 #include <linux/ktime.h>
-#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/pagemap.h>
@@ -43,27 +41,9 @@
 /* A scan of everything that found too little is not repeated at once. */
 #define BARREN		(HZ / 50)
 
-/* Tidying: pages looked at and moved in a turn, and the pause between turns. */
-#define TIDY_LOOK	8192UL
-#define TIDY_MOVE	128U
-#define TIDY_PAUSE	(HZ / 4)
-
-/* Pulling: pages looked at in a turn, and the part of the area that is left free. */
-#define PULL_LOOK	4096UL
-#define PULL_KEEP_SHIFT	4
-
-/* Pauses between tries for a page that is busy, while there is time. */
-#define RETRY_US	2000
-
 DEFINE_STATIC_KEY_FALSE(cohort_trail_key);
 
-atomic_long_t cohort_busy_count[COHORT_NR_BUSY];
 atomic_long_t cohort_quick_ns;
-atomic_long_t cohort_contig_ns_max;
-const char *const cohort_busy_names[COHORT_NR_BUSY] = {
-	"none", "pinned", "writeback", "dirty", "locked", "unevictable", "private", "shared",
-	"anon", "off_lru", "referenced",
-};
 
 static struct workqueue_struct *reclaim_wq;
 static struct cohort_trail __rcu *trail;
@@ -89,6 +69,7 @@ void __cohort_pcpa_refault(const struct address_space *mapping, pgoff_t index)
 
 	rcu_read_lock();
 	known = rcu_dereference(trail);
+	/* Two at once in one set lose or add one. */
 	if (known && data_race(cohort_trail_take(known, trail_hash(mapping, index))))
 		count_vm_event(COHORT_PCPA_REFAULT);
 	rcu_read_unlock();
@@ -147,7 +128,12 @@ static void batch_keep(struct folio *folio)
 	folio_put(folio);
 }
 
-static enum cohort_busy busy_locked(struct folio *folio, bool shared)
+/**
+ * cohort_busy_why() - what keeps a page from being dropped
+ * @folio: the page, referenced; what is told without its lock may be over
+ * @shared: that several processes have it mapped is no reason
+ */
+enum cohort_busy cohort_busy_why(struct folio *folio, bool shared)
 {
 	if (!folio_test_lru(folio))
 		return COHORT_BUSY_OFF_LRU;
@@ -180,7 +166,7 @@ static bool batch_add(struct batch *batch, struct page *page, bool shared)
 		folio_put(folio);
 		return false;
 	}
-	if (busy_locked(folio, shared) || folio->mapping->a_ops->free_folio ||
+	if (cohort_busy_why(folio, shared) || folio->mapping->a_ops->free_folio ||
 	    (folio_needs_release(folio) && !filemap_release_folio(folio, GFP_KERNEL))) {
 		batch_keep(folio);
 		return false;
@@ -467,6 +453,29 @@ static bool job_begin(struct job *job)
 }
 
 /**
+ * cohort_area_drop() - drop whatever is clean between two pages of the area
+ * @base: first frame of the area
+ * @start: first page
+ * @end: one past the last; others of the same chunks go, too
+ *
+ * Context: where GFP_KERNEL may reclaim.
+ */
+void cohort_area_drop(unsigned long base, unsigned long start, unsigned long end)
+{
+	struct job job = {
+		.base = base, .want = ULONG_MAX, .shared = true,
+		.walk = {
+			.lo = start / COHORT_CHUNK, .hi = DIV_ROUND_UP(end, COHORT_CHUNK),
+		},
+	};
+
+	fs_reclaim_acquire(GFP_KERNEL);
+	job_run(&job);
+	fs_reclaim_release(GFP_KERNEL);
+	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
+}
+
+/**
  * cohort_quick_reclaim() - make room for a client
  * @want: pages, in blocks of
  * @order: this order, or larger ones
@@ -505,507 +514,6 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 	atomic_long_add(start, &cohort_quick_ns);
 	trace_cohort_quick_reclaim(want, order, room, atomic_long_read(&job.dropped), start);
 	return room;
-}
-
-/* moving */
-
-/* Never from the area: it lends neither to clients' requests nor to those that do not wait. */
-static struct folio *target_outside(struct folio *src, unsigned long private)
-{
-	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
-
-	return __folio_alloc_node(private ? gfp : gfp & ~__GFP_DIRECT_RECLAIM, 0,
-				  folio_nid(src));
-}
-
-static void target_free(struct folio *dst, unsigned long private)
-{
-	folio_put(dst);
-}
-
-static unsigned int move_out(struct list_head *list, enum migrate_mode mode)
-{
-	unsigned int moved = 0;
-
-	if (list_empty(list))
-		return 0;
-	migrate_pages(list, target_outside, target_free, mode != MIGRATE_ASYNC, mode,
-		      MR_CONTIG_RANGE, &moved);
-	putback_movable_pages(list);
-	count_vm_events(COHORT_PCPA_MIGRATED, moved);
-	return moved;
-}
-
-static bool isolate_page(struct page *page, struct list_head *list)
-{
-	struct folio *folio;
-	bool done;
-
-	if (!PageLRU(page))
-		return false;
-	folio = cohort_get_single(page);
-	if (!folio)
-		return false;
-	done = folio_test_lru(folio) && !folio_maybe_dma_pinned(folio) &&
-	       isolate_folio_to_list(folio, list);
-	folio_put(folio);
-	return done;
-}
-
-/* contiguous pieces */
-
-static enum cohort_busy why_busy(struct page *page)
-{
-	struct folio *folio = cohort_get_single(page);
-	enum cohort_busy why;
-
-	if (!folio)
-		return COHORT_BUSY_OFF_LRU;
-	if (folio_maybe_dma_pinned(folio))
-		why = COHORT_BUSY_PINNED;
-	else if (folio_test_locked(folio))
-		why = COHORT_BUSY_LOCKED;
-	else
-		why = busy_locked(folio, true);
-	if (why == COHORT_BUSY_NONE || why == COHORT_BUSY_ANON)
-		why = folio_test_private(folio) ? COHORT_BUSY_PRIVATE : COHORT_BUSY_REFERENCED;
-	folio_put(folio);
-	return why;
-}
-
-/* The page's file, as far as it can be told without its lock. */
-static void report_busy(unsigned long pfn)
-{
-	struct page *page = pfn_to_page(pfn);
-	enum cohort_busy why = why_busy(page);
-	struct address_space *mapping;
-	unsigned long ino = 0;
-	dev_t dev = 0;
-
-	rcu_read_lock();
-	mapping = READ_ONCE(page->mapping);
-	if (mapping && !((unsigned long)mapping & PAGE_MAPPING_FLAGS)) {
-		struct folio *folio = cohort_get_single(page);
-
-		if (folio && folio_trylock(folio)) {
-			if (folio->mapping == mapping && mapping->host) {
-				ino = mapping->host->i_ino;
-				dev = mapping->host->i_sb->s_dev;
-			}
-			folio_unlock(folio);
-		}
-		if (folio)
-			folio_put(folio);
-	}
-	rcu_read_unlock();
-	atomic_long_inc(&cohort_busy_count[why]);
-	count_vm_event(COHORT_PCPA_BUSY);
-	trace_cohort_pcpa_busy(pfn, cohort_busy_names[why], dev, ino, page_count(page));
-}
-
-/**
- * struct window - a place for one contiguous piece
- * @base: first frame of the area
- * @start: first page, as an index in the area
- * @nr: pages
- * @cost: of each granule of the area
- * @granules: how many
- * @deadline: jiffies
- */
-struct window {
-	unsigned long base;
-	unsigned long start;
-	unsigned long nr;
-	u16 *cost;
-	unsigned long granules;
-	unsigned long deadline;
-};
-
-/* A page to be moved is as much work as five to be dropped. */
-static u16 granule_cost(const struct cohort_area *area, unsigned long first)
-{
-	unsigned long i, cost = 0;
-
-	for (i = first; i < first + COHORT_GRANULE; i++) {
-		if (!test_bit(i, area->own) || test_bit(i, area->client))
-			return COHORT_COST_NEVER;
-		if (cohort_area_map_test(&area->map, i))
-			continue;
-		cost += test_bit(i, area->lent) || PageDirty(pfn_to_page(area->base + i)) ? 5 : 1;
-	}
-	return cost;
-}
-
-static int window_costs(struct window *w)
-{
-	struct cohort_area *area;
-	unsigned long flags, g, nr = 0;
-
-	area = cohort_area_lock(&flags);
-	if (area) {
-		nr = area->nr;
-		cohort_area_unlock(area, flags);
-	}
-	if (!nr || w->nr > nr)
-		return -ENOMEM;
-	w->granules = nr / COHORT_GRANULE;
-	w->cost = kvmalloc_array(w->granules, sizeof(*w->cost), GFP_KERNEL);
-	if (!w->cost)
-		return -ENOMEM;
-	rcu_read_lock();
-	area = rcu_dereference(cohort_area);
-	w->base = area->base;
-	for (g = 0; g < w->granules; g++)
-		w->cost[g] = granule_cost(area, g * COHORT_GRANULE);
-	rcu_read_unlock();
-	return 0;
-}
-
-/* As aligned as its size is, up to a chunk. */
-static bool window_find(struct window *w)
-{
-	unsigned long len = DIV_ROUND_UP(w->nr, COHORT_GRANULE);
-	unsigned long step = clamp(w->nr & -w->nr, COHORT_GRANULE, COHORT_CHUNK);
-	unsigned long at = cohort_area_window(w->cost, w->granules, len, step / COHORT_GRANULE);
-
-	w->start = at * COHORT_GRANULE;
-	return at < w->granules;
-}
-
-static void window_drop(struct window *w)
-{
-	struct job job = {
-		.base = w->base, .want = ULONG_MAX, .shared = true,
-		.walk = {
-			.lo = w->start / COHORT_CHUNK,
-			.hi = DIV_ROUND_UP(w->start + w->nr, COHORT_CHUNK),
-		},
-	};
-
-	fs_reclaim_acquire(GFP_KERNEL);
-	job_run(&job);
-	fs_reclaim_release(GFP_KERNEL);
-	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
-}
-
-/* The next page of the window that is in use; w->nr if there is none. */
-static unsigned long window_used(const struct window *w, unsigned long from)
-{
-	struct cohort_area *area;
-	unsigned long i = w->nr;
-
-	rcu_read_lock();
-	area = rcu_dereference(cohort_area);
-	if (area)
-		i = find_next_zero_bit(area->held, w->start + w->nr, w->start + from) - w->start;
-	rcu_read_unlock();
-	return i;
-}
-
-static bool window_move(struct window *w)
-{
-	unsigned long i = 0;
-	bool any = false;
-
-	while ((i = window_used(w, i)) < w->nr && time_before(jiffies, w->deadline)) {
-		unsigned int nr = 0;
-		LIST_HEAD(list);
-
-		for (; i < w->nr && nr < BATCH; i = window_used(w, i + 1))
-			nr += isolate_page(pfn_to_page(w->base + w->start + i), &list);
-		any |= move_out(&list, MIGRATE_SYNC_LIGHT);
-		cond_resched();
-	}
-	return any;
-}
-
-/* Until the window is empty, or nothing has moved for a share of the time. */
-static bool window_empty(struct window *w)
-{
-	unsigned long patience = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS / 8);
-
-	window_drop(w);
-	if (cohort_area_held() == w->nr)
-		return true;
-	lru_add_drain_all();
-	while (cohort_area_held() < w->nr) {
-		if (window_move(w))
-			patience = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS / 8);
-		if (cohort_area_held() == w->nr)
-			return true;
-		if (time_after(jiffies, patience) || time_after(jiffies, w->deadline) ||
-		    fatal_signal_pending(current))
-			return false;
-		usleep_range(RETRY_US, 2 * RETRY_US);
-		lru_add_drain_all();
-		window_drop(w);
-	}
-	return true;
-}
-
-/* Whatever stands in the way does so for this request. */
-static void window_blame(struct window *w)
-{
-	unsigned long i = 0;
-
-	while ((i = window_used(w, i)) < w->nr) {
-		report_busy(w->base + w->start + i);
-		w->cost[(w->start + i) / COHORT_GRANULE] = COHORT_COST_NEVER;
-		i++;
-	}
-}
-
-static int window_try(struct window *w)
-{
-	int err = -ENOMEM;
-
-	while (window_find(w)) {
-		if (!cohort_area_hold(w->start, w->nr))
-			return -EAGAIN;
-		if (window_empty(w) && cohort_area_unhold(true))
-			return 0;
-		window_blame(w);
-		cohort_area_unhold(false);
-		err = fatal_signal_pending(current) ? -EINTR : -EBUSY;
-		if (err == -EINTR || time_after(jiffies, w->deadline))
-			break;
-	}
-	return err;
-}
-
-static bool window_prep(const struct window *w, gfp_t gfp)
-{
-	unsigned long i, bad, pfn = w->base + w->start;
-
-	for (i = 0; i < w->nr; i++)
-		if (!cohort_area_prep(pfn_to_page(pfn + i), 0, gfp, 0))
-			break;
-	if (i == w->nr)
-		return true;
-	/* A page turned out to be bad: it has left; the others are free again. */
-	for (bad = i++; i < w->nr; i++)
-		__cohort_pcpa_free(pfn_to_page(pfn + i), pfn + i, 0);
-	while (bad--)
-		__free_page(pfn_to_page(pfn + bad));
-	return false;
-}
-
-static void note_longest(unsigned long ns)
-{
-	long old = atomic_long_read(&cohort_contig_ns_max);
-
-	while (ns > old && !atomic_long_try_cmpxchg(&cohort_contig_ns_max, &old, ns))
-		;
-}
-
-/**
- * cohort_pcpa_contig() - one contiguous piece
- * @nr: pages; it is aligned to their largest power of two, up to 1 MiB
- * @gfp: how to prepare them
- * @err: receives the error
- *
- * Return: the first of its pages, each with a reference, or NULL.
- */
-struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err)
-{
-	struct window w = {
-		.nr = nr, .deadline = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS),
-	};
-	u64 start = ktime_get_ns();
-
-	*err = mutex_lock_killable(&cohort_pcpa_mutex);
-	if (*err)
-		return NULL;
-	cohort_pcpa_want();
-	do {
-		kvfree(w.cost);
-		w.cost = NULL;
-		*err = window_costs(&w) ?: window_try(&w);
-	} while (*err == -EAGAIN && time_before(jiffies, w.deadline));
-	if (*err == -EAGAIN)
-		*err = -EBUSY;
-	if (!*err && !window_prep(&w, gfp))
-		*err = -EBUSY;
-	mutex_unlock(&cohort_pcpa_mutex);
-	kvfree(w.cost);
-	start = ktime_get_ns() - start;
-	note_longest(start);
-	trace_cohort_pcpa_contig(nr, *err, start);
-	count_vm_event(*err ? COHORT_PCPA_CONTIG_FAIL : COHORT_PCPA_CONTIG_OK);
-	if (*err)
-		return NULL;
-	cohort_pcpa_got(nr);
-	return pfn_to_page(w.base + w.start);
-}
-
-/* tidying, in the background */
-
-static void tidy_work(struct work_struct *work);
-static DECLARE_DEFERRABLE_WORK(tidy, tidy_work);
-static unsigned long tidy_hand;
-
-/* Free memory of which one may take some to make the area clean. */
-static bool memory_to_spare(const struct zone *zone)
-{
-	return zone_watermark_ok((struct zone *)zone, 0,
-				 high_wmark_pages(zone) + 2 * TIDY_MOVE, 0, 0);
-}
-
-/*
- * Dirty pages leave as they are found, and loans.  While clients are served,
- * what several processes share does, too: a client could not have it.
- */
-static bool untidy(const struct cohort_area *area, unsigned long i, bool all)
-{
-	struct page *page = pfn_to_page(area->base + i);
-
-	if (!test_bit(i, area->own) || test_bit(i, area->client) ||
-	    data_race(cohort_area_map_test(&area->map, i)))
-		return false;
-	if (all && atomic_read(&page->_mapcount) > 0)
-		return true;
-	return test_bit(i, area->lent) || (PageDirty(page) && !PageWriteback(page));
-}
-
-/* A batch from where the hand is; false if the area is gone. */
-static bool tidy_collect(struct list_head *list, unsigned long *look)
-{
-	bool all = cohort_pcpa_state() == COHORT_ANON_ALLOC;
-	const struct cohort_area *area;
-	unsigned int nr = 0;
-
-	rcu_read_lock();
-	area = rcu_dereference(cohort_area);
-	if (area && memory_to_spare(area->zone)) {
-		for (; *look && nr < TIDY_MOVE; --*look) {
-			if (tidy_hand >= area->nr)
-				tidy_hand = 0;
-			if (untidy(area, tidy_hand, all))
-				nr += isolate_page(pfn_to_page(area->base + tidy_hand), list);
-			tidy_hand++;
-		}
-	} else {
-		*look = 0;
-	}
-	rcu_read_unlock();
-	return area;
-}
-
-static bool tidy_once(void)
-{
-	unsigned long look = TIDY_LOOK;
-	bool there;
-
-	do {
-		LIST_HEAD(list);
-
-		there = tidy_collect(&list, &look);
-		move_out(&list, MIGRATE_ASYNC);
-		cond_resched();
-	} while (there && look);
-	return there;
-}
-
-static void tidy_work(struct work_struct *work)
-{
-	if (!tidy_once())
-		return;
-	if (mutex_trylock(&cohort_pcpa_mutex)) {
-		cohort_area_fetch();
-		mutex_unlock(&cohort_pcpa_mutex);
-	}
-	queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
-}
-
-/**
- * cohort_pcpa_tidy_soon() - there is something to tidy, perhaps
- *
- * Context: any.
- */
-void cohort_pcpa_tidy_soon(void)
-{
-	if (reclaim_wq)
-		mod_delayed_work(cohort_wq, &tidy, TIDY_PAUSE / 4);
-}
-
-/* pulling, by kswapd */
-
-static struct folio *target_inside(struct folio *src, unsigned long private)
-{
-	struct alloc_context ac = { .highest_zoneidx = MAX_NR_ZONES - 1 };
-	enum cohort_use use = folio_is_file_lru(src) ? COHORT_USE_CACHE : COHORT_USE_LENT;
-	struct page *page = cohort_area_take(0, use, &ac);
-
-	if (!page || !cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE | __GFP_COMP, 0))
-		return NULL;
-	return page_folio(page);
-}
-
-/* Clean pages of files; others only where those are few. */
-static bool worth_pulling(struct page *page, bool scarce)
-{
-	unsigned long flags = READ_ONCE(page->flags);
-	bool file = !(flags & BIT(PG_swapbacked));
-
-	if (!(flags & BIT(PG_lru)) || flags & (BIT(PG_dirty) | BIT(PG_writeback) |
-					       BIT(PG_unevictable) | BIT(PG_locked)))
-		return false;
-	return (file || scarce) && cohort_next_pfn(page_to_pfn(page)) == page_to_pfn(page);
-}
-
-static unsigned int pull_collect(struct pglist_data *pgdat, unsigned long want, bool scarce,
-				 struct list_head *list)
-{
-	static unsigned long hand;
-	unsigned long pfn = READ_ONCE(hand), look;
-	unsigned int nr = 0;
-
-	for (look = PULL_LOOK; look && nr < want; look--, pfn++) {
-		struct page *page;
-
-		if (pfn < pgdat->node_start_pfn || pfn >= pgdat_end_pfn(pgdat))
-			pfn = pgdat->node_start_pfn;
-		page = pfn_to_online_page(pfn);
-		if (page && worth_pulling(page, scarce))
-			nr += isolate_page(page, list);
-	}
-	WRITE_ONCE(hand, pfn);
-	return nr;
-}
-
-/**
- * __cohort_pcpa_pull() - fill free pages of the area from elsewhere
- * @pgdat: node under reclaim
- *
- * What reclaim drops of the area is free only there.  Clean page cache of
- * other places moves in, and those places are free for all: for a copy each,
- * nothing is lost.
- *
- * Context: kswapd, no lock held.
- * Return: pages moved.
- */
-unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
-{
-	struct cohort_pcpa_sizes sizes;
-	unsigned int moved = 0;
-	unsigned long outside;
-	LIST_HEAD(list);
-
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
-		return 0;
-	cohort_pcpa_sizes(&sizes);
-	if (sizes.free <= sizes.size >> PULL_KEEP_SHIFT ||
-	    page_to_nid(pfn_to_page(sizes.base)) != pgdat->node_id)
-		return 0;
-	outside = node_page_state(pgdat, NR_ACTIVE_FILE) + node_page_state(pgdat, NR_INACTIVE_FILE);
-	outside -= min(outside, sizes.cache);
-	if (pull_collect(pgdat, BATCH, outside < sizes.size >> PULL_KEEP_SHIFT, &list)) {
-		migrate_pages(&list, target_inside, target_free, 0, MIGRATE_ASYNC,
-			      MR_COMPACTION, &moved);
-		putback_movable_pages(&list);
-		count_vm_events(COHORT_PCPA_PULLED, moved);
-	}
-	return moved;
 }
 
 int __init cohort_reclaim_init(void)

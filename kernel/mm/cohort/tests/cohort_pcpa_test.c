@@ -5,6 +5,7 @@
  */
 #include <kunit/test.h>
 #include <linux/anon_inodes.h>
+#include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
