@@ -236,8 +236,9 @@ static int window_try(struct window *w)
 	while (window_find(w)) {
 		if (!cohort_area_hold(w->start, w->nr))
 			return -EAGAIN;
-		if (window_empty(w) && cohort_area_unhold(true))
-			return 0;
+		/* A frame may still have been taken away, by hwpoison for one. */
+		if (window_empty(w))
+			return cohort_area_unhold(true) ? 0 : -EAGAIN;
 		window_blame(w);
 		cohort_area_unhold(false);
 		err = fatal_signal_pending(current) ? -EINTR : -EBUSY;
