@@ -108,9 +108,10 @@ static bool untidy(const struct cohort_area *area, unsigned long i, bool all)
 {
 	struct page *page = pfn_to_page(area->base + i);
 
+	if (!test_bit(i, area->own) || test_bit(i, area->client))
+		return false;
 	/* A wrong guess is found out when the page is isolated. */
-	if (!test_bit(i, area->own) || test_bit(i, area->client) ||
-	    data_race(cohort_area_map_test(&area->map, i)))
+	if (data_race(cohort_area_map_test(&area->map, i)))
 		return false;
 	if (all && atomic_read(&page->_mapcount) > 0)
 		return true;
