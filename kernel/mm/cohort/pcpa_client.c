@@ -171,6 +171,7 @@ struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp)
 	if (!page || !cohort_area_prep(page, 0, gfp | __GFP_COMP, 0))
 		return NULL;
 	count_vm_event(COHORT_PCPA_CACHE);
+	cohort_pcpa_tidy_soon();
 	return page_folio(page);
 }
 

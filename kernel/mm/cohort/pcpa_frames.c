@@ -297,9 +297,11 @@ static int area_new(unsigned long nr, unsigned long base)
 	return 0;
 }
 
+/* What is free in the area is available already, but not for this. */
 static bool memory_for(unsigned long more)
 {
-	return si_mem_available() > (long)(more + (totalram_pages() >> SPARE_SHIFT));
+	return si_mem_available() > (long)(more + cohort_pcpa_free_pages() +
+					   (totalram_pages() >> SPARE_SHIFT));
 }
 
 static int area_grow(const struct cohort_area *old, unsigned long nr, unsigned long base)
@@ -348,7 +350,8 @@ int cohort_pcpa_resize(u64 size, u64 base)
 		area_shrink(nr);
 	else if (!old || nr > old->nr)
 		err = cohort_trail_resize(nr) ?: area_grow(old, nr, pfn);
-	cohort_pcpa_tidy_soon();
+	if (nr)
+		cohort_pcpa_tidy_soon();
 	if (err)
 		pr_err("%lluM: %s; it stays as it was\n", size >> 20,
 		       err == -EINVAL ? "the area has another base" :

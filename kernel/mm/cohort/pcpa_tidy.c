@@ -25,6 +25,9 @@
 #define TIDY_MOVE	128U
 #define TIDY_PAUSE	(HZ / 4)
 
+/* Turns without anything to do after which it sleeps until pages are taken again. */
+#define TIDY_TURNS	40U
+
 /* Pulling: pages looked at and moved in a turn, and the part of the area that is left free. */
 #define PULL_LOOK	4096UL
 #define PULL_MOVE	64
@@ -90,14 +93,15 @@ bool cohort_isolate_page(struct page *page, struct list_head *list)
 /* tidying, in the background */
 
 static void tidy_work(struct work_struct *work);
-static DECLARE_DEFERRABLE_WORK(tidy, tidy_work);
+static DECLARE_DELAYED_WORK(tidy, tidy_work);
 static unsigned long tidy_hand;
+static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
+static atomic_t tidy_awake;
 
 /* Free memory of which one may take some to make the area clean. */
-static bool memory_to_spare(const struct zone *zone)
+static bool memory_to_spare(struct zone *zone)
 {
-	return zone_watermark_ok((struct zone *)zone, 0,
-				 high_wmark_pages(zone) + 2 * TIDY_MOVE, 0, 0);
+	return zone_watermark_ok(zone, 0, high_wmark_pages(zone) + 2 * TIDY_MOVE, 0, 0);
 }
 
 /*
@@ -142,41 +146,56 @@ static bool tidy_collect(struct list_head *list, unsigned long *look)
 	return area;
 }
 
-static bool tidy_once(void)
+/* Return: pages moved, or -1 if there is no area. */
+static int tidy_once(void)
 {
 	unsigned long look = TIDY_LOOK;
+	int moved = 0;
 	bool there;
 
 	do {
 		LIST_HEAD(list);
 
 		there = tidy_collect(&list, &look);
-		cohort_move_out(&list, MIGRATE_ASYNC);
+		moved += cohort_move_out(&list, MIGRATE_ASYNC);
 		cond_resched();
 	} while (there && look);
-	return there;
+	return there ? moved : -1;
 }
 
 static void tidy_work(struct work_struct *work)
 {
-	if (!tidy_once())
-		return;
+	struct cohort_pcpa_sizes sizes;
+	int moved = tidy_once();
+
 	if (mutex_trylock(&cohort_pcpa_mutex)) {
 		cohort_area_fetch();
 		mutex_unlock(&cohort_pcpa_mutex);
 	}
-	queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+	cohort_pcpa_sizes(&sizes);
+	if (moved > 0 || sizes.other || sizes.lent)
+		WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	else
+		WRITE_ONCE(tidy_turns, READ_ONCE(tidy_turns) - !!READ_ONCE(tidy_turns));
+	if (moved >= 0 && READ_ONCE(tidy_turns))
+		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+	else
+		atomic_set(&tidy_awake, 0);
 }
 
 /**
  * cohort_pcpa_tidy_soon() - there is something to tidy, perhaps
  *
+ * An area that nobody uses wakes no CPU.
+ *
  * Context: any.
  */
 void cohort_pcpa_tidy_soon(void)
 {
-	if (cohort_wq)
-		mod_delayed_work(cohort_wq, &tidy, TIDY_PAUSE / 4);
+	if (READ_ONCE(tidy_turns) != TIDY_TURNS)
+		WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	if (!atomic_read(&tidy_awake) && !atomic_xchg(&tidy_awake, 1))
+		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
 }
 
 /* pulling, by kswapd */
