@@ -33,6 +33,9 @@
 #define PULL_MOVE	64
 #define PULL_KEEP_SHIFT	4
 
+/* A look that found little is not repeated at once. */
+#define PULL_BARREN	(HZ / 50)
+
 /* moving */
 
 /* Never from the area: it lends neither to clients' requests nor to those that do not wait. */
@@ -256,12 +259,13 @@ static unsigned int pull_collect(struct pglist_data *pgdat, unsigned long want, 
  */
 unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 {
+	static unsigned long barren;
 	struct cohort_pcpa_sizes sizes;
-	unsigned int moved = 0;
+	unsigned int nr, moved = 0;
 	unsigned long outside;
 	LIST_HEAD(list);
 
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || time_before(jiffies, READ_ONCE(barren)))
 		return 0;
 	cohort_pcpa_sizes(&sizes);
 	if (sizes.free <= sizes.size >> PULL_KEEP_SHIFT ||
@@ -269,7 +273,10 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 		return 0;
 	outside = node_page_state(pgdat, NR_ACTIVE_FILE) + node_page_state(pgdat, NR_INACTIVE_FILE);
 	outside -= min(outside, sizes.cache);
-	if (pull_collect(pgdat, PULL_MOVE, outside < sizes.size >> PULL_KEEP_SHIFT, &list)) {
+	nr = pull_collect(pgdat, PULL_MOVE, outside < sizes.size >> PULL_KEEP_SHIFT, &list);
+	if (nr < PULL_MOVE / 4)
+		WRITE_ONCE(barren, jiffies + PULL_BARREN);
+	if (nr) {
 		migrate_pages(&list, target_inside, target_free, 0, MIGRATE_ASYNC,
 			      MR_COMPACTION, &moved);
 		putback_movable_pages(&list);
