@@ -140,6 +140,7 @@ struct page *cohort_area_take(unsigned int order, enum cohort_use use,
 			      const struct alloc_context *ac);
 bool cohort_area_prep(struct page *page, unsigned int order, gfp_t gfp,
 		      unsigned int alloc_flags);
+void cohort_area_park(const unsigned long *pfn, unsigned int nr);
 void cohort_area_disown(unsigned long start, unsigned long end);
 unsigned long cohort_area_give_free(void);
 void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes);

@@ -298,6 +298,31 @@ bool __cohort_pcpa_free(struct page *page, unsigned long pfn, unsigned int order
 	return ours;
 }
 
+/**
+ * cohort_area_park() - the same for many single pages
+ * @pfn: their frames; those that are not the area's any longer go to the buddy
+ *	allocator
+ * @nr: how many
+ */
+void cohort_area_park(const unsigned long *pfn, unsigned int nr)
+{
+	struct cohort_area *area;
+	unsigned long flags;
+	unsigned int n = 0;
+
+	while (n < nr && (area = cohort_area_lock(&flags))) {
+		for (; n < nr && covers(area, pfn[n]) &&
+		       test_bit(pfn[n] - area->base, area->own); n++)
+			park_one(area, pfn[n] - area->base);
+		cohort_area_unlock(area, flags);
+		if (n < nr)
+			cohort_buddy_give(pfn_to_page(pfn[n++]), 0);
+	}
+	while (n < nr)
+		cohort_buddy_give(pfn_to_page(pfn[n++]), 0);
+	count_vm_events(PGFREE, nr);
+}
+
 /* windows for one piece */
 
 /**

@@ -292,10 +292,12 @@ static void batch_remove(struct batch *batch)
 	}
 }
 
+/* As the free path does it, but home under one hold of the area's lock. */
 static void batch_free(struct batch *batch)
 {
+	unsigned long pfn[BATCH];
+	unsigned int i, nr = 0;
 	struct folio_batch fbatch;
-	unsigned int i;
 
 	folio_batch_init(&fbatch);
 	for (i = 0; i < batch->nr; i++) {
@@ -303,8 +305,12 @@ static void batch_free(struct batch *batch)
 		if (folio_batch_add(&fbatch, batch->folio[i]) && i + 1 < batch->nr)
 			continue;
 		mem_cgroup_uncharge_folios(&fbatch);
-		free_unref_folios(&fbatch);
+		folio_batch_reinit(&fbatch);
 	}
+	for (i = 0; i < batch->nr; i++)
+		if (free_pages_prepare(&batch->folio[i]->page, 0))
+			pfn[nr++] = folio_pfn(batch->folio[i]);
+	cohort_area_park(pfn, nr);
 }
 
 /* Return: pages that are free now. */
