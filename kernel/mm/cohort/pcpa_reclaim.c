@@ -22,6 +22,7 @@
 #include <linux/pagemap.h>
 #include <linux/rmap.h>
 #include <linux/sched/mm.h>
+#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
@@ -198,12 +199,35 @@ static void batch_unmap(struct batch *batch)
 		try_to_unmap_flush();
 }
 
+static void lru_count(struct lruvec *lruvec, const struct folio *folio, long *nr)
+{
+	enum lru_list lru;
+
+	for_each_lru(lru) {
+		if (nr[lru])
+			update_lru_size(lruvec, lru, folio_zonenum(folio), -nr[lru]);
+		nr[lru] = 0;
+	}
+}
+
+/* A folio leaves the LRU; those of the multi-generational one count themselves. */
+static void lru_leave(struct lruvec *lruvec, struct folio *folio, long *nr)
+{
+	enum lru_list lru = folio_lru_list(folio);
+
+	if (lru_gen_del_folio(lruvec, folio, false))
+		return;
+	if (lru != LRU_UNEVICTABLE)
+		list_del(&folio->lru);
+	nr[lru]++;
+}
+
 static void batch_isolate(struct batch *batch)
 {
+	unsigned int i, nr = 0, nr_busy = 0;
 	struct lruvec *lruvec = NULL;
-	unsigned int i, nr = 0;
 	struct folio *busy[BATCH];
-	unsigned int nr_busy = 0;
+	long left[NR_LRU_LISTS] = {};
 
 	for (i = 0; i < batch->nr; i++) {
 		struct folio *folio = batch->folio[i];
@@ -212,12 +236,16 @@ static void batch_isolate(struct batch *batch)
 			busy[nr_busy++] = folio;
 			continue;
 		}
+		if (lruvec && !folio_matches_lruvec(folio, lruvec))
+			lru_count(lruvec, folio, left);
 		lruvec = folio_lruvec_relock_irq(folio, lruvec);
-		lruvec_del_folio(lruvec, folio);
+		lru_leave(lruvec, folio, left);
 		batch->folio[nr++] = folio;
 	}
-	if (lruvec)
+	if (lruvec) {
+		lru_count(lruvec, batch->folio[0], left);
 		unlock_page_lruvec_irq(lruvec);
+	}
 	batch->nr = nr;
 	while (nr_busy)
 		batch_keep(busy[--nr_busy]);
@@ -230,8 +258,72 @@ static void *shadow_of(struct address_space *mapping, struct folio *folio)
 	return workingset_eviction(folio, NULL);
 }
 
-/* i_pages and i_lock held; true if the folio is out of the cache, with no reference left. */
-static bool remove_one(struct address_space *mapping, struct folio *folio)
+/**
+ * struct removal - folios of one file on their way out of the page cache
+ * @mapping: the file, its i_lock and i_pages locked
+ * @xas: where the last one was
+ * @memcg: who is charged for those that are not accounted yet
+ * @pgdat: their node
+ * @nr: how many
+ */
+struct removal {
+	struct address_space *mapping;
+	struct xa_state xas;
+	struct mem_cgroup *memcg;
+	struct pglist_data *pgdat;
+	long nr;
+};
+
+static void removal_account(struct removal *rm)
+{
+	if (rm->nr && rm->memcg)
+		__mod_lruvec_state(mem_cgroup_lruvec(rm->memcg, rm->pgdat), NR_FILE_PAGES,
+				   -rm->nr);
+	else if (rm->nr)
+		__mod_node_page_state(rm->pgdat, NR_FILE_PAGES, -rm->nr);
+	rm->nr = 0;
+}
+
+static void removal_begin(struct removal *rm, struct folio *folio)
+{
+	struct address_space *mapping = folio->mapping;
+
+	rm->mapping = mapping;
+	rm->memcg = folio_memcg(folio);
+	rm->pgdat = folio_pgdat(folio);
+	rm->nr = 0;
+	rm->xas = (struct xa_state)__XA_STATE(&mapping->i_pages, folio->index, 0, 0);
+	mapping_set_update(&rm->xas, mapping);
+	spin_lock(&mapping->host->i_lock);
+	xas_lock_irq(&rm->xas);
+}
+
+static void removal_end(struct removal *rm)
+{
+	struct address_space *mapping = rm->mapping;
+
+	removal_account(rm);
+	xas_unlock_irq(&rm->xas);
+	if (mapping_shrinkable(mapping))
+		inode_add_lru(mapping->host);
+	spin_unlock(&mapping->host->i_lock);
+}
+
+/* Neighbours in the area are neighbours in the file, mostly. */
+static void removal_store(struct removal *rm, struct folio *folio, void *shadow)
+{
+	if (shadow && folio->index == rm->xas.xa_index + 1)
+		xas_next(&rm->xas);
+	else
+		xas_set(&rm->xas, folio->index);
+	xas_store(&rm->xas, shadow);
+	xas_init_marks(&rm->xas);
+	folio->mapping = NULL;
+	rm->mapping->nrpages--;
+}
+
+/* True if the folio is out of the cache, with no reference left. */
+static bool remove_one(struct removal *rm, struct folio *folio)
 {
 	/* The cache's reference and ours. */
 	if (!folio_ref_freeze(folio, 2))
@@ -241,48 +333,41 @@ static bool remove_one(struct address_space *mapping, struct folio *folio)
 		return false;
 	}
 	folio_clear_active(folio);
-	trail_add(mapping, folio->index);
-	__filemap_remove_folio(folio, shadow_of(mapping, folio));
+	trail_add(rm->mapping, folio->index);
+	removal_store(rm, folio, shadow_of(rm->mapping, folio));
+	if (folio_memcg(folio) != rm->memcg) {
+		removal_account(rm);
+		rm->memcg = folio_memcg(folio);
+	}
+	rm->nr++;
 	return true;
 }
 
-static void mapping_lock(struct address_space *mapping)
-{
-	spin_lock(&mapping->host->i_lock);
-	xa_lock_irq(&mapping->i_pages);
-}
-
-static void mapping_unlock(struct address_space *mapping)
-{
-	xa_unlock_irq(&mapping->i_pages);
-	if (mapping_shrinkable(mapping))
-		inode_add_lru(mapping->host);
-	spin_unlock(&mapping->host->i_lock);
-}
-
-/* Neighbours in the area were read together: mostly from one file. */
+/*
+ * What __filemap_remove_folio() does, for the folios of a file that lie side by
+ * side: with one walk down the tree, and one sum for the statistics.
+ */
 static void batch_remove(struct batch *batch)
 {
-	struct address_space *mapping = NULL;
+	struct removal rm = { .mapping = NULL };
 	struct folio *busy[BATCH];
 	unsigned int i, nr = 0, nr_busy = 0;
 
 	for (i = 0; i < batch->nr; i++) {
 		struct folio *folio = batch->folio[i];
 
-		if (folio->mapping != mapping) {
-			if (mapping)
-				mapping_unlock(mapping);
-			mapping = folio->mapping;
-			mapping_lock(mapping);
+		if (folio->mapping != rm.mapping) {
+			if (rm.mapping)
+				removal_end(&rm);
+			removal_begin(&rm, folio);
 		}
-		if (remove_one(mapping, folio))
+		if (remove_one(&rm, folio))
 			batch->folio[nr++] = folio;
 		else
 			busy[nr_busy++] = folio;
 	}
-	if (mapping)
-		mapping_unlock(mapping);
+	if (rm.mapping)
+		removal_end(&rm);
 	batch->nr = nr;
 	while (nr_busy) {
 		struct folio *folio = busy[--nr_busy];

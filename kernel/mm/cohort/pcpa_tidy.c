@@ -25,6 +25,9 @@
 #define TIDY_MOVE	128U
 #define TIDY_PAUSE	(HZ / 4)
 
+/* Pages moved in a turn for no other reason than that somebody uses them. */
+#define TIDY_HOT	128U
+
 /* Turns without anything to do after which it sleeps until pages are taken again. */
 #define TIDY_TURNS	40U
 
@@ -107,11 +110,19 @@ static bool memory_to_spare(struct zone *zone)
 	return zone_watermark_ok(zone, 0, high_wmark_pages(zone) + 2 * TIDY_MOVE, 0, 0);
 }
 
+/* A page in use: to drop it is more work, and it would be read again. */
+static bool hot(struct page *page)
+{
+	return PageActive(page) || atomic_read(&page->_mapcount) >= 0;
+}
+
 /*
  * Dirty pages leave as they are found, and loans.  While clients are served,
- * what several processes share does, too: a client could not have it.
+ * what several processes share does, too: a client could not have it.  Hot pages
+ * leave a few at a time, so that what is dropped one day is what nobody misses.
  */
-static bool untidy(const struct cohort_area *area, unsigned long i, bool all)
+static bool untidy(const struct cohort_area *area, unsigned long i, bool all,
+		   unsigned int *heat)
 {
 	struct page *page = pfn_to_page(area->base + i);
 
@@ -120,13 +131,17 @@ static bool untidy(const struct cohort_area *area, unsigned long i, bool all)
 	/* A wrong guess is found out when the page is isolated. */
 	if (data_race(cohort_area_map_test(&area->map, i)))
 		return false;
-	if (all && atomic_read(&page->_mapcount) > 0)
+	if (test_bit(i, area->lent) || (PageDirty(page) && !PageWriteback(page)) ||
+	    (all && atomic_read(&page->_mapcount) > 0))
 		return true;
-	return test_bit(i, area->lent) || (PageDirty(page) && !PageWriteback(page));
+	if (!*heat || !hot(page))
+		return false;
+	--*heat;
+	return true;
 }
 
 /* A batch from where the hand is; false if the area is gone. */
-static bool tidy_collect(struct list_head *list, unsigned long *look)
+static bool tidy_collect(struct list_head *list, unsigned long *look, unsigned int *heat)
 {
 	bool all = cohort_pcpa_state() == COHORT_ANON_ALLOC;
 	const struct cohort_area *area;
@@ -138,7 +153,7 @@ static bool tidy_collect(struct list_head *list, unsigned long *look)
 		for (; *look && nr < TIDY_MOVE; --*look) {
 			if (tidy_hand >= area->nr)
 				tidy_hand = 0;
-			if (untidy(area, tidy_hand, all))
+			if (untidy(area, tidy_hand, all, heat))
 				nr += cohort_isolate_page(pfn_to_page(area->base + tidy_hand), list);
 			tidy_hand++;
 		}
@@ -153,13 +168,14 @@ static bool tidy_collect(struct list_head *list, unsigned long *look)
 static int tidy_once(void)
 {
 	unsigned long look = TIDY_LOOK;
+	unsigned int heat = TIDY_HOT;
 	int moved = 0;
 	bool there;
 
 	do {
 		LIST_HEAD(list);
 
-		there = tidy_collect(&list, &look);
+		there = tidy_collect(&list, &look, &heat);
 		moved += cohort_move_out(&list, MIGRATE_ASYNC);
 		cond_resched();
 	} while (there && look);
@@ -214,7 +230,7 @@ static struct folio *target_inside(struct folio *src, unsigned long private)
 	return page_folio(page);
 }
 
-/* Clean pages of files; others only where those are few. */
+/* Clean pages of files that reclaim might drop next; others only where those are few. */
 static bool worth_pulling(struct page *page, bool scarce)
 {
 	unsigned long flags = READ_ONCE(page->flags);
@@ -222,6 +238,8 @@ static bool worth_pulling(struct page *page, bool scarce)
 
 	if (!(flags & BIT(PG_lru)) || flags & (BIT(PG_dirty) | BIT(PG_writeback) |
 					       BIT(PG_unevictable) | BIT(PG_locked)))
+		return false;
+	if (file && !scarce && (hot(page) || flags & BIT(PG_referenced)))
 		return false;
 	return (file || scarce) && cohort_next_pfn(page_to_pfn(page)) == page_to_pfn(page);
 }
