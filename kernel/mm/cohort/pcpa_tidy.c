@@ -113,7 +113,7 @@ static bool memory_to_spare(struct zone *zone)
 /* A page in use: to drop it is more work, and it would be read again. */
 static bool hot(struct page *page)
 {
-	return PageActive(page) || atomic_read(&page->_mapcount) >= 0;
+	return READ_ONCE(page->flags) & BIT(PG_active) || atomic_read(&page->_mapcount) >= 0;
 }
 
 /*
