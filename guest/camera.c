@@ -89,7 +89,7 @@ static bool area_value(const char *name, uint64_t *value)
 	snprintf(path, sizeof(path), AREA "%s", name);
 	if (slurp(path, text, sizeof(text)) <= 0)
 		return false;
-	*value = strtoull(text, NULL, 10);
+	*value = strtoull(text, NULL, 0);
 	return true;
 }
 

@@ -202,9 +202,10 @@ def test_numbers_can_be_changed_for_a_run() -> None:
         load_workload("cpb-fig3a", {"exit.cpus": 3})
 
 
-@pytest.mark.parametrize("kind", ["exit", "throughput"])
+@pytest.mark.parametrize("kind", ["exit", "throughput", "bench", "orders"])
 def test_the_experiment_has_the_keys_the_guest_wants(kind: str) -> None:
-    workload = load_workload({"exit": "cpb-fig3a", "throughput": "cpb-throughput"}[kind])
+    names = {"exit": "cpb-fig3a", "throughput": "cpb-throughput", "bench": "pcpa-io"}
+    workload = load_workload(names.get(kind, f"pcpa-{kind}"))
     conf = render_conf(workload, seed=1, launches=1, writes=[], time="virtual")
     line = next(x for x in conf.splitlines() if x.startswith("experiment "))
     source = (paths.GUEST / "conf.c").read_text()
@@ -223,7 +224,7 @@ def test_two_experiments_are_one_too_many(tmp_path: Path) -> None:
         'name = "both"\nextends = "cpb-fig3a"\n[throughput]\n'
         f"mb = {number}\nrounds = {number}\nquiet_ms = {number}\n"
     )
-    with pytest.raises(UsageError, match="both.toml:3: throughput: there is an exit"):
+    with pytest.raises(UsageError, match="both.toml:3: throughput: there is experiment exit"):
         load_workload(path)
 
 

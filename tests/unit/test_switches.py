@@ -17,6 +17,8 @@ from cohort.errors import UsageError
         *("cohort.cpb_refill=split", "cohort.cpb_refill=remnants"),
         *("cohort.vnode=trusted:512M,untrusted:rest", "cohort.vnode=a:1G,b-2:20%,c:rest"),
         "cohort.vnode_default=untrusted",
+        *("cohort.pcpa=260M", "cohort.pcpa=1G@0x80000000", "cohort.pcpa=64M@1G", "cohort.sra=260M"),
+        *("cohort.pcpa_node=0", "cohort.pcpa_min_order=4", "cohort.pcpa_timer_ms=500"),
     ],
 )
 def test_accepted(word: str) -> None:
@@ -49,6 +51,12 @@ def test_accepted(word: str) -> None:
         ("cohort.vnode=a:rest,b:rest", "exactly one node takes the rest"),
         ("cohort.vnode=a:rest", "not 2 to 8 nodes"),
         ("cohort.vnode_default=", "no node's name"),
+        ("cohort.pcpa=", "not a size"),
+        ("cohort.pcpa=0M", "not a size"),
+        ("cohort.pcpa=260", "not a size"),
+        ("cohort.sra=-1M", "not a size"),
+        ("cohort.pcpa_timer_ms=0", "not a number from 1"),
+        ("cohort.pcpa_min_order=four", "not a number from 0"),
     ],
 )
 def test_refused(word: str, what: str) -> None:

@@ -384,7 +384,7 @@ class Workload(Strict):
         self._check_camera()
         kinds = [x for x in EXPERIMENTS if getattr(self, x) is not None]
         if len(kinds) > 1:
-            raise ValueError(f"{kinds[1]}: there is an {kinds[0]} experiment already")
+            raise ValueError(f"{kinds[1]}: there is experiment {kinds[0]} already")
         if self.exit is not None and self.exit.cpus.value > self.cpus:
             raise ValueError(f"exit.cpus: the machine has {self.cpus}")
         return self
