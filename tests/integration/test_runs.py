@@ -76,6 +76,12 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     [
         ("cpb-fig3a", {"exit.mb": 16}, ("freed_ui_order4", "own_ui_order4")),
         ("cpb-throughput", {"throughput.mb": 1}, ("fault_per_s_4", "thread_fault_per_s_2")),
+        ("pcpa-orders", {"orders.mb": 8, "orders.fill_mb": 1}, ("order0_normal_us",)),
+        (
+            "pcpa-io",
+            {"bench.total_mb": 8, "bench.hold_mb": 16, "bench.fill_mb": 8},
+            ("sysbench_seqrd_s", "sysbench_seqwr_cache_mb", "fio_write_s", "fio_rndwr_s"),
+        ),
     ],
 )
 def test_experiments_follow_the_launches(
@@ -91,6 +97,28 @@ def test_experiments_follow_the_launches(
         # Its memory and page tables, less what stays on the CPU's own lists.
         assert 4 * 256 <= pages < 17 * 256
         assert found["own_ui_order4"] > 0.9, "two programs on one CPU share every block"
+
+
+@pytest.mark.parametrize(
+    ("policy", "whole"), [("none", False), ("cma", True), ("sra", True), ("pcpa", False)]
+)
+def test_a_camera_starts_from_its_policys_heap(
+    policy: str, whole: bool, kernel: MakeKernel
+) -> None:
+    """On a phone that has just booted: whatever the heap, it has all its buffers."""
+    change = (("camera.first", 1), ("camera.between", 0), ("media.scan_mb", 64))
+    wanted = RunSpec(load_policy(policy), "camera", 2, change=change)
+    kernel(wanted.policy.kernel)
+    run = runs.execute(wanted)
+    pieces = [record for record in run.records() if record["r"] == "camera"]
+    assert sum(x["bytes"] for x in pieces if x["ok"]) == 2 * 260 << 20
+    assert {x["heap"] for x in pieces if x["ok"]} == {wanted.policy.camera_heap}
+    assert {x["whole"] for x in pieces} == {whole}
+    found = run.metrics
+    assert found["buffer_fail"] == 0
+    assert 0 < found["buffer_find_us_p50"] < found["launch_ms_p99"] * 1000
+    assert found["buffer_zero_us_p50"] > 1000, "260 MB are not zeroed in no time"
+    assert (found["area_client_mb"] is not None) == (policy == "pcpa")
 
 
 def test_a_panic_is_an_error_with_the_console(kernel: MakeKernel) -> None:

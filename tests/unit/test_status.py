@@ -61,6 +61,22 @@ def test_text(machine: Path) -> None:
     assert text[3].split() == ["zoo", "0", "0-1", "512", "100", "200", "50", "2", "1", "2"]
 
 
+def test_the_area(machine: Path) -> None:
+    top = machine / "sys/kernel/mm/cohort/pcpa"
+    values = {"size": "272629760", "base": "0x40000000", "min_order": "4", "timer_ms": "500"}
+    values |= {"free_kb": "1024", "cache_kb": "260096", "client_kb": "0", "lent_kb": "1024"}
+    values |= {"other_kb": "5120", "state": "pcache_only", "stats": "reclaims 3\nrefaults 0"}
+    for name, value in values.items():
+        write(top / name, value)
+    text = CliRunner().invoke(command, ["--root", str(machine)]).output.splitlines()
+    assert "pcpa: 260 MiB at 0x40000000, pcache_only; MiB: 1 free, 254 cache, " in text[-2]
+    assert text[-1].split() == ["reclaims", "3"]
+    done = CliRunner().invoke(command, ["--root", str(machine), "--json"])
+    assert json.loads(done.output)["pcpa"]["stats"] == {"reclaims": 3, "refaults": 0}
+    write(top / "size", "0")
+    assert "pcpa: off" in CliRunner().invoke(command, ["--root", str(machine)]).output
+
+
 def test_without_a_layout_or_without_cohort(tmp_path: Path) -> None:
     write(tmp_path / "sys/kernel/mm/cohort/parked_kb", "0")
     done = CliRunner().invoke(command, ["--root", str(tmp_path)])

@@ -40,6 +40,8 @@ def _versions(packages: Sequence[str]) -> list[str]:
     """File name and hash of what apt would download for each."""
     apt = host.need("apt-get")
     done = host.run([apt, "download", "--print-uris", *packages])
+    if done.returncode and host.run([apt, "update"]).returncode == 0:  # a machine without lists
+        done = host.run([apt, "download", "--print-uris", *packages])
     lines = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("'")]
     if done.returncode or len(lines) != len(packages):
         said = done.stderr.strip().splitlines()

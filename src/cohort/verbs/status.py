@@ -10,6 +10,8 @@ import click
 from cohort.errors import Skipped
 
 SYSFS = "sys/kernel/mm/cohort"
+AREA_PARTS = ("free", "cache", "client", "lent", "other")
+"""What the page-cache-preferred area holds; lent memory is part of the other."""
 
 Section = Callable[[Path], dict[str, Any] | None]
 
@@ -62,6 +64,21 @@ def vnode(root: Path) -> dict[str, Any] | None:
         "default": _text(top / "default"),
         "lend": _text(top / "lend") == "1",
         "nodes": nodes,
+    }
+
+
+def pcpa(root: Path) -> dict[str, Any] | None:
+    """The page-cache-preferred area: sizes, knobs and counters; None without an area."""
+    top = root / SYSFS / "pcpa"
+    if not (top / "size").is_file() or _text(top / "size") == "0":
+        return None
+    numbers = ("size", "min_order", "timer_ms", *(f"{x}_kb" for x in AREA_PARTS))
+    stats = (line.split() for line in _text(top / "stats").splitlines())
+    return {
+        **{name: int(_text(top / name)) for name in numbers},
+        "base": int(_text(top / "base"), 0),
+        "state": _text(top / "state"),
+        "stats": {name: int(value) for name, value in stats},
     }
 
 
@@ -121,9 +138,18 @@ def _vnode_text(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _pcpa_text(found: dict[str, Any]) -> str:
+    parts = (f"{found[f'{part}_kb'] >> 10} {part}" for part in AREA_PARTS)
+    base, mib = found["base"], found["size"] >> 20
+    lines = [f"pcpa: {mib} MiB at {base:#x}, {found['state']}; MiB: {', '.join(parts)}"]
+    lines += [f"  {name:20} {value}" for name, value in found["stats"].items() if value]
+    return "\n".join(lines)
+
+
 # A scheme adds itself to both.
-SECTIONS: dict[str, Section] = {"cohort": general, "vnode": vnode}
+SECTIONS: dict[str, Section] = {"cohort": general, "vnode": vnode, "pcpa": pcpa}
 TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "cohort": _general_text,
     "vnode": _vnode_text,
+    "pcpa": _pcpa_text,
 }
