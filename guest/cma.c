@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How long the kernel looked for a contiguous piece: the CMA heap finds and
- * zeroes in one call, and only its tracepoints tell the two apart.
+ * zeroes in one call, and only its tracepoints tell the two apart. They stay
+ * switched on, as to switch them costs more than an allocation.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,8 @@
 #include "phone.h"
 
 #define TRACING "/sys/kernel/tracing/"
-#define CMA_EVENTS EVENTS "cma/enable"
+
+static int pipe_fd = -1;
 
 static void set(const char *path, const char *value)
 {
@@ -23,7 +25,7 @@ static void set(const char *path, const char *value)
 		fatal("%s: %s", path, strerror(-err));
 }
 
-/* Whether that heap is a CMA area; if so its events are ready to be taken. */
+/* Is that heap a CMA area? If so its events are taken from here on. */
 bool cma_open(const char *heap)
 {
 	char path[96];
@@ -33,17 +35,32 @@ bool cma_open(const char *heap)
 		return false;
 	set(TRACING "trace_clock", "mono");
 	set(TRACING "buffer_size_kb", "256");
+	set(EVENTS "cma/enable", "1");
+	pipe_fd = open(TRACING "trace_pipe", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (pipe_fd < 0)
+		fatal(TRACING "trace_pipe: %s", strerror(errno));
 	return true;
 }
 
+/* Everything traced since the last call. */
+static size_t take(char *text, size_t size)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	while (got < size - 1 && (n = read(pipe_fd, text + got, size - 1 - got)) > 0)
+		got += n;
+	text[got] = '\0';
+	return got;
+}
+
+static char text[256 * KB];
+
+/* What was traced before is of no matter: pieces given back. */
 void cma_begin(void)
 {
-	int fd = open(TRACING "trace", O_WRONLY | O_TRUNC | O_CLOEXEC);	/* forget the last */
-
-	if (fd < 0)
-		fatal(TRACING "trace: %s", strerror(errno));
-	close(fd);
-	set(CMA_EVENTS, "1");
+	while (take(text, sizeof(text)) == sizeof(text) - 1)
+		;
 }
 
 /* The time stamp in a line of the trace, "... 12.345678: cma_alloc_start: ...". */
@@ -59,15 +76,12 @@ static uint64_t stamp_ns(const char *line, const char *event)
 /* Time between start and finish of the call, and how often a range was busy. */
 uint64_t cma_end(uint64_t *busy)
 {
-	static char text[256 * KB];
 	char *line, *save, *event;
 	uint64_t start = 0, ns = 0;
 	bool finished = false;
 
-	set(CMA_EVENTS, "0");
 	*busy = 0;
-	if (slurp(TRACING "trace", text, sizeof(text)) < 0)
-		fatal(TRACING "trace: %s", strerror(errno));
+	take(text, sizeof(text));
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if ((event = strstr(line, "cma_alloc_start:")))
 			start = stamp_ns(line, event);
