@@ -65,7 +65,10 @@ def _memory(bench: Bench) -> str:
 
 
 def _fio(bench: Bench) -> Iterator[str]:
-    """The first pass makes the file; each finds what the one before left in the page cache."""
+    """The first pass makes the file; each finds what the one before left in the page cache.
+
+    The last deletes it, as IOzone does: the page cache after it is what survived of the rest.
+    """
     for i, (name, rw) in enumerate(PASSES.items()):
         words = [
             *("fio", f"--name={name}", "--filename=fio.tmp", f"--rw={rw}"),
@@ -73,4 +76,5 @@ def _fio(bench: Bench) -> Iterator[str]:
             *("--ioengine=psync", "--thread", "--invalidate=0", "--fallocate=none"),
             *("--disk_util=0", "--output-format=terse", "--terse-version=3"),
         ]
+        words += ["--unlink=1"] if i == len(PASSES) - 1 else []
         yield f"program fio-{name} {'next' if i else 'fresh'} {' '.join(words)}"
