@@ -173,6 +173,7 @@ def test_every_metric_of_a_small_camera_run() -> None:
         "flash_read_mb": 8,
         "flash_write_mb": 1,
         "area_cache_share": 0.75,
+        "area_cache_mean_share": 0.75,
         "area_other_share": 4 / 1024,
         "area_client_mb": 1000 / 1024,
         "area_left_pages": (1 + 3) / 2,

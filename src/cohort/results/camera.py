@@ -139,9 +139,11 @@ def _area(frames: Frames, app: str, first: int) -> dict[str, Number]:
         return {}
     camera = set(frames.launches.loc[frames.launches["app"] == app, "n"])
     ordinary = area[(area["when"] == "use") & ~area["n"].isin(camera) & (area["n"] > first)]
+    before = area[(area["when"] == "use") & (area["n"] + 1).isin(camera) & ~area["n"].isin(camera)]
     start = area[area["when"] == "start"]
     values: dict[str, Number] = {
-        "area_cache_share": _mean(ordinary["cache_kb"] / ordinary["size_kb"]),
+        "area_cache_share": _mean(before["cache_kb"] / before["size_kb"]),
+        "area_cache_mean_share": _mean(ordinary["cache_kb"] / ordinary["size_kb"]),
         "area_other_share": _mean(ordinary["other_kb"] / ordinary["size_kb"]),
         "area_client_mb": _mean(start["client_kb"] / _KB_PER_MB),
         "area_left_pages": _mean((start["cache_kb"] + start["other_kb"]) * 1024 / PAGE),
