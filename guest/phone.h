@@ -89,6 +89,7 @@ struct settings {
 	uint64_t maps;			/* physical maps a run */
 	uint64_t time_scale;		/* waits are divided by this */
 	uint64_t pressure_from;		/* first launch under memory pressure, 0: none */
+	uint64_t pressure_nice;		/* of those who make it */
 	uint64_t scan_kb;		/* media read after boot */
 	uint64_t watch_kb;		/* and in each use of an app */
 };

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "phone.h"
@@ -74,6 +75,8 @@ static void *work(void *arg)
 
 	if (p->flood_kb && fd < 0)
 		fatal(PRESSURE_FILE ": %s", strerror(errno));
+	if (setpriority(PRIO_PROCESS, 0, sh->conf.set.pressure_nice))
+		fatal("pressure: setpriority: %s", strerror(errno));
 	for (;;) {
 		n = next_launch(n);
 		if (n < sh->conf.set.pressure_from)

@@ -37,6 +37,7 @@ def test_roles_come_before_the_processes_that_have_them() -> None:
 def test_pressure_begins_after_the_calm_launches() -> None:
     workload = load_workload("vnode-pressure", {"pressure.calm_pct": 40})
     assert "set pressure_from 5" in conf(workload, "none")
+    assert "set pressure_nice 10" in conf(workload, "none")
     assert "set pressure_from 0" in conf(load_workload("phone-2g"), "none")
 
 

@@ -198,6 +198,7 @@ def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
         "map_cell_pages": w.maps.cell_pages.value,
         "maps": w.maps.count.value,
         "pressure_from": _pressure_from(w, launches),
+        "pressure_nice": w.pressure.nice.value if w.pressure is not None else 0,
         "scan_kb": w.media.scan_mb.value * kb if w.media is not None else 0,
         "watch_kb": w.media.watch_mb.value * kb if w.media is not None else 0,
     }

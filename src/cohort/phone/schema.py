@@ -248,11 +248,12 @@ class Pressure(Strict):
     """Memory pressure by processes with `flood_mb` or `zero_mb`.
 
     It begins after the first `calm_pct` percent of the launches. The file that is read over and
-    over is `file_mb` large.
+    over is `file_mb` large. The threads that make the pressure run at `nice`.
     """
 
     calm_pct: Count
     file_mb: Positive
+    nice: Count
 
 
 class Media(Strict):
