@@ -261,7 +261,8 @@ static void *shadow_of(struct address_space *mapping, struct folio *folio)
 /**
  * struct removal - folios of one file on their way out of the page cache
  * @mapping: the file, its i_lock and i_pages locked
- * @xas: where the last one was
+ * @xas: where the last one was stored
+ * @next: the index behind it, ULONG_MAX before there was one
  * @memcg: who is charged for those that are not accounted yet
  * @pgdat: their node
  * @nr: how many
@@ -269,6 +270,7 @@ static void *shadow_of(struct address_space *mapping, struct folio *folio)
 struct removal {
 	struct address_space *mapping;
 	struct xa_state xas;
+	pgoff_t next;
 	struct mem_cgroup *memcg;
 	struct pglist_data *pgdat;
 	long nr;
@@ -293,6 +295,7 @@ static void removal_begin(struct removal *rm, struct folio *folio)
 	rm->pgdat = folio_pgdat(folio);
 	rm->nr = 0;
 	rm->xas = (struct xa_state)__XA_STATE(&mapping->i_pages, folio->index, 0, 0);
+	rm->next = ULONG_MAX;
 	mapping_set_update(&rm->xas, mapping);
 	spin_lock(&mapping->host->i_lock);
 	xas_lock_irq(&rm->xas);
@@ -312,11 +315,13 @@ static void removal_end(struct removal *rm)
 /* Neighbours in the area are neighbours in the file, mostly. */
 static void removal_store(struct removal *rm, struct folio *folio, void *shadow)
 {
-	if (shadow && folio->index == rm->xas.xa_index + 1)
+	/* A node may go with its last entry: only a shadow leaves the walk where it is. */
+	if (folio->index == rm->next)
 		xas_next(&rm->xas);
 	else
 		xas_set(&rm->xas, folio->index);
 	xas_store(&rm->xas, shadow);
+	rm->next = shadow ? folio->index + 1 : ULONG_MAX;
 	xas_init_marks(&rm->xas);
 	folio->mapping = NULL;
 	rm->mapping->nrpages--;
