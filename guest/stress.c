@@ -61,7 +61,7 @@ static const struct scheme {
 } schemes[] = {
 	{ "region", "_blocks", "enabled", "1" },
 	{ "cpb", "_sets", "enabled", "1" },
-	{ "pcpa", "_kb", "size", "64M" },
+	{ "pcpa", "_kb", "size", "32M" },
 };
 
 #define NR_SCHEMES (sizeof(schemes) / sizeof(schemes[0]))

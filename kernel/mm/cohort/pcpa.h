@@ -158,7 +158,7 @@ static inline void cohort_area_check(struct cohort_area *area) { }
 extern struct mutex cohort_pcpa_mutex;
 unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base);
 int cohort_pcpa_resize(u64 size, u64 base);
-bool cohort_area_fetch(void);
+void cohort_area_fetch(void);
 
 /* pcpa_client.c */
 extern int cohort_pcpa_node;

@@ -10,6 +10,7 @@
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
 
@@ -17,8 +18,9 @@
 #include "cohort.h"
 #include "pcpa.h"
 
-/* Places that are tried before there is no room. */
+/* Places that are tried before there is no room, and for how long another one is. */
 #define FIND_TRIES	16
+#define FIND_TIME	(2 * HZ)
 
 /* Memory that must stay available beside an area made at run time: 1 / 2^n. */
 #define SPARE_SHIFT	4
@@ -99,6 +101,7 @@ static unsigned long find_in_zone(struct zone *zone, unsigned long nr)
 	unsigned long lowest = ALIGN(zone->zone_start_pfn, pageblock_nr_pages);
 	unsigned long pfn = ALIGN_DOWN(zone_end_pfn(zone), pageblock_nr_pages);
 	unsigned long end = pfn;
+	unsigned long deadline = jiffies + FIND_TIME;
 	unsigned int tries = FIND_TRIES;
 
 	while (pfn > lowest && end >= lowest + nr) {
@@ -108,7 +111,8 @@ static unsigned long find_in_zone(struct zone *zone, unsigned long nr)
 		} else if (end - pfn == nr) {
 			if (!frames_grab(pfn, nr))
 				return pfn;
-			if (!--tries)
+			if (!--tries || time_after(jiffies, deadline) ||
+			    fatal_signal_pending(current))
 				break;
 			end -= pageblock_nr_pages;
 		}
@@ -363,46 +367,52 @@ int cohort_pcpa_resize(u64 size, u64 base)
 }
 
 /* Frames of one pageblock that were given back come home. */
-static bool fetch_block(unsigned long pfn)
+static void fetch_block(unsigned long pfn)
 {
 	struct cohort_area *area;
 	unsigned long flags;
-	bool ours = false;
 
 	if (frames_grab(pfn, pageblock_nr_pages))
-		return false;
+		return;
 	area = cohort_area_lock(&flags);
 	if (area) {
-		ours = pfn - area->base < area->nr;
-		if (ours)
-			own_run(area, pfn - area->base, pageblock_nr_pages);
+		own_run(area, pfn - area->base, pageblock_nr_pages);
 		cohort_area_unlock(area, flags);
 	}
 	free_contig_range(pfn, pageblock_nr_pages);
-	return ours;
+}
+
+/* Something was given back there, and no client would be in the way. */
+static bool worth_fetching(const struct cohort_area *area, unsigned long i)
+{
+	unsigned long end = i + pageblock_nr_pages;
+
+	return find_next_zero_bit(area->own, end, i) < end &&
+	       find_next_bit(area->client, end, i) == end;
 }
 
 /**
- * cohort_area_fetch() - fetch back one pageblock of what was given
+ * cohort_area_fetch() - try to fetch back one pageblock of what was given
  *
+ * Another one each time, as one that cannot be emptied now takes long.
  * Isolating it takes what the area still has there, too.
  *
  * Context: cohort_pcpa_mutex held.
- * Return: true if there may be more to fetch.
  */
-bool cohort_area_fetch(void)
+void cohort_area_fetch(void)
 {
 	const struct cohort_area *area = rcu_dereference_protected(cohort_area,
 							lockdep_is_held(&cohort_pcpa_mutex));
-	unsigned long i;
+	static unsigned long hand;
+	unsigned long looked;
 
 	if (!area || READ_ONCE(area->nr_own) == area->nr || !memory_for(pageblock_nr_pages))
-		return false;
-	for (i = 0; i < area->nr; i += pageblock_nr_pages)
-		if (find_next_zero_bit(area->own, i + pageblock_nr_pages, i) <
-		    i + pageblock_nr_pages &&
-		    find_next_bit(area->client, i + pageblock_nr_pages, i) ==
-		    i + pageblock_nr_pages && fetch_block(area->base + i))
-			return true;
-	return false;
+		return;
+	for (looked = 0; looked < area->nr; looked += pageblock_nr_pages) {
+		hand = hand + pageblock_nr_pages < area->nr ? hand + pageblock_nr_pages : 0;
+		if (worth_fetching(area, hand)) {
+			fetch_block(area->base + hand);
+			break;
+		}
+	}
 }
