@@ -45,6 +45,13 @@ DECLARE_STATIC_KEY_FALSE(cohort_key);
 DECLARE_STATIC_KEY_FALSE(cohort_region_key);
 DECLARE_STATIC_KEY_FALSE(cohort_cpb_key);
 DECLARE_STATIC_KEY_FALSE(cohort_buffer_key);
+DECLARE_STATIC_KEY_FALSE(cohort_reclaim_key);
+DECLARE_STATIC_KEY_FALSE(cohort_scope_key);
+DECLARE_STATIC_KEY_FALSE(cohort_sizing_key);
+DECLARE_STATIC_KEY_FALSE(cohort_kswapd_off_key);
+
+/* The process is in the background: a bit of mm->flags that nobody else uses. */
+#define COHORT_MMF_BACKGROUND	61
 
 /* True while a block may exist: frees have to look. */
 static inline bool cohort_enabled(void)
@@ -62,6 +69,12 @@ static inline bool cohort_region_enabled(void)
 static inline bool cohort_cpb_enabled(void)
 {
 	return static_branch_unlikely(&cohort_cpb_key);
+}
+
+/* True while right-sized reclaim chooses pages. */
+static inline bool cohort_scope_enabled(void)
+{
+	return static_branch_unlikely(&cohort_scope_key);
 }
 
 #ifdef CONFIG_COHORT_VNODE
@@ -157,6 +170,10 @@ void __cohort_mm_exit(struct mm_struct *mm);
 void cohort_class_changed(struct task_struct *task);
 void __cohort_shrink_cache(struct pglist_data *pgdat, void *sc);
 void __cohort_pull(struct pglist_data *pgdat, void *sc);
+void __cohort_kswapd_ran(unsigned long nr);
+unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx,
+				     int order, unsigned long stock);
+unsigned long long __cohort_watermark_gap(unsigned long long stock);
 struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
 				       struct cohort_domain *dom);
 struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
@@ -394,6 +411,72 @@ static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc)
 }
 
 /**
+ * cohort_kswapd_ran() - kswapd is done with a node for now
+ * @nr: pages it reclaimed since it woke up
+ */
+static inline void cohort_kswapd_ran(unsigned long nr)
+{
+	if (static_branch_unlikely(&cohort_reclaim_key))
+		__cohort_kswapd_ran(nr);
+}
+
+/**
+ * cohort_kswapd_stopped() - is kswapd to stay asleep?
+ *
+ * For measurements without it; it still wakes where processes wait for it
+ * because the reserves are half gone.
+ */
+static inline bool cohort_kswapd_stopped(void)
+{
+	return static_branch_unlikely(&cohort_kswapd_off_key);
+}
+
+/**
+ * cohort_kswapd_target() - pages kswapd aims at in one go
+ * @pgdat: node
+ * @highest_zoneidx: highest zone that may be used
+ * @order: what it was woken for
+ * @stock: what it would aim at
+ */
+static inline unsigned long cohort_kswapd_target(struct pglist_data *pgdat,
+						 int highest_zoneidx, int order,
+						 unsigned long stock)
+{
+	if (static_branch_unlikely(&cohort_sizing_key))
+		return __cohort_kswapd_target(pgdat, highest_zoneidx, order, stock);
+	return stock;
+}
+
+/**
+ * cohort_watermark_gap() - pages between two watermarks of a zone
+ * @stock: as stock has it
+ */
+static inline unsigned long long cohort_watermark_gap(unsigned long long stock)
+{
+	if (static_branch_unlikely(&cohort_sizing_key))
+		return __cohort_watermark_gap(stock);
+	return stock;
+}
+
+/**
+ * cohort_touched_stays() - is one use enough for a mapped file page to stay?
+ */
+static inline bool cohort_touched_stays(void)
+{
+	return cohort_scope_enabled();
+}
+
+/**
+ * cohort_mm_background() - is what this process touches no reason to keep it?
+ * @mm: address space; its process is in the background or was when it died
+ */
+static inline bool cohort_mm_background(const struct mm_struct *mm)
+{
+	return IS_ENABLED(CONFIG_64BIT) && cohort_scope_enabled() &&
+	       test_bit(COHORT_MMF_BACKGROUND, &mm->flags);
+}
+
+/**
  * cohort_vmalloc_pages() - single pages of a vmalloc area
  * @gfp: flags
  * @nid: preferred node or NUMA_NO_NODE
@@ -478,6 +561,34 @@ static inline void cohort_pcpa_refault(const struct address_space *mapping,
 static inline void cohort_mm_exit(struct mm_struct *mm) { }
 static inline void cohort_class_changed(struct task_struct *task) { }
 static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc) { }
+static inline void cohort_kswapd_ran(unsigned long nr) { }
+
+static inline bool cohort_kswapd_stopped(void)
+{
+	return false;
+}
+
+static inline unsigned long cohort_kswapd_target(struct pglist_data *pgdat,
+						 int highest_zoneidx, int order,
+						 unsigned long stock)
+{
+	return stock;
+}
+
+static inline unsigned long long cohort_watermark_gap(unsigned long long stock)
+{
+	return stock;
+}
+
+static inline bool cohort_touched_stays(void)
+{
+	return false;
+}
+
+static inline bool cohort_mm_background(const struct mm_struct *mm)
+{
+	return false;
+}
 
 static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
 						unsigned int nr,

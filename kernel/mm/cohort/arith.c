@@ -179,6 +179,8 @@ static unsigned int cohort_scheme_of(const char *name, size_t len)
 		return COHORT_SCHEME_REGION;
 	if (len == 3 && !strncmp(name, "cpb", len))
 		return COHORT_SCHEME_CPB;
+	if (len == 9 && !strncmp(name, "rightsize", len))
+		return COHORT_SCHEME_RIGHTSIZE;
 	return 0;
 }
 

@@ -45,6 +45,7 @@
 /* Schemes of the cohort= boot parameter, as bits. */
 #define COHORT_SCHEME_REGION	(1U << 0)
 #define COHORT_SCHEME_CPB	(1U << 1)
+#define COHORT_SCHEME_RIGHTSIZE	(1U << 2)
 
 /**
  * enum cohort_class - what a process is, as Android's oom_score_adj says

@@ -19,6 +19,7 @@
 #include <trace/events/cohort.h>
 
 #include "cohort.h"
+#include "rightsize.h"
 
 /**
  * cohort_class_changed() - oom_score_adj of @task was written
@@ -35,6 +36,7 @@ void cohort_class_changed(struct task_struct *task)
 
 	if (!p)
 		return;
+	cohort_scope_note(p->mm, task->signal->oom_score_adj);
 	dom = READ_ONCE(p->mm->cohort);
 	if (dom && dom->class != class) {
 		trace_cohort_class_change(task_pid_nr(p), dom->class, class);

@@ -13,6 +13,7 @@
 
 #include "cohort.h"
 #include "pcpa.h"
+#include "rightsize.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/cohort.h>
@@ -181,7 +182,7 @@ int cohort_cpb_set_order(unsigned int order)
 static int __init cohort_setup(char *text)
 {
 	if (!text || cohort_parse_schemes(text, &cohort_boot_schemes)) {
-		pr_err("cohort=%s: unknown scheme, expected off, region or cpb; staying off\n",
+		pr_err("cohort=%s: unknown scheme, expected off, region, cpb or rightsize; staying off\n",
 		       text ?: "");
 		cohort_boot_bad = true;
 	}
@@ -266,6 +267,8 @@ static void __init cohort_boot(void)
 		cohort_region_switch(true);
 	if (cohort_boot_schemes & COHORT_SCHEME_CPB)
 		cohort_cpb_switch(true);
+	if (cohort_boot_schemes & COHORT_SCHEME_RIGHTSIZE)
+		cohort_rightsize_switch(true);
 }
 
 static int __init cohort_init(void)

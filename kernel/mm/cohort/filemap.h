@@ -42,7 +42,21 @@ cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 	return filemap_alloc_folio_noprof(gfp, order);
 }
 
+void __cohort_read_around(struct readahead_control *ractl);
+
+/**
+ * cohort_read_around() - how far to read with a page that a fault misses
+ * @ractl: the readahead; its index is the page, its window stock's
+ */
+static inline void cohort_read_around(struct readahead_control *ractl)
+{
+	if (cohort_scope_enabled())
+		__cohort_read_around(ractl);
+}
+
 #else
+
+static inline void cohort_read_around(struct readahead_control *ractl) { }
 
 static inline struct folio *
 cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,

@@ -12,6 +12,7 @@
 
 #include "cohort.h"
 #include "pcpa.h"
+#include "rightsize.h"
 #include "vnode.h"
 
 #define COHORT_ATTR_RO(_group, _name)					\
@@ -443,6 +444,8 @@ static const struct attribute_group *cohort_groups[] = {
 	&cpb_group,
 	&buffer_group,
 	&health_group,
+	&cohort_reclaim_group,
+	&cohort_rightsize_group,
 	NULL,
 };
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sizes of reclaim; see arith_rightsize.h.
+ */
+#include "arith_rightsize.h"
+
+/**
+ * cohort_size_bucket() - which bar of a histogram a size belongs to
+ * @nr: pages or objects
+ *
+ * Return: 0 for nothing, else one more than the power of two below or at @nr;
+ * the last bucket has everything larger, too.
+ */
+unsigned int cohort_size_bucket(unsigned long nr)
+{
+	unsigned int bucket = 0;
+
+	while (nr && bucket < COHORT_SIZE_BUCKETS - 1) {
+		nr >>= 1;
+		bucket++;
+	}
+	return bucket;
+}
+
+/**
+ * cohort_share() - a part of a whole, in 1/65536
+ * @part: at most @whole counts
+ * @whole: 0 has no parts
+ */
+unsigned int cohort_share(unsigned long part, unsigned long whole)
+{
+	if (part >= whole)
+		return whole ? COHORT_SHARE_ONE : 0;
+	/* Keeps the product within 32 bits, and the error below one in 2^14. */
+	while (whole >= 1UL << 15) {
+		whole >>= 1;
+		part >>= 1;
+	}
+	return part * COHORT_SHARE_ONE / whole;
+}
+
+/* A part of the way from @from to @to: never beyond, never stuck beside it. */
+static unsigned int cohort_approach(unsigned int from, unsigned int to, unsigned int part)
+{
+	if (from < to)
+		return from + (to - from + part - 1) / part;
+	return from - (from - to + part - 1) / part;
+}
+
+/**
+ * cohort_sizer_init() - begin as stock
+ * @sizer: the controller
+ */
+void cohort_sizer_init(struct cohort_sizer *sizer)
+{
+	sizer->gap = COHORT_GAP_STOCK;
+	sizer->windows = 0;
+	sizer->stock_share = 0;
+	sizer->own_share = 0;
+}
+
+/**
+ * cohort_sizer_probes() - is the window that runs now one as stock runs it?
+ * @sizer: the controller
+ */
+bool cohort_sizer_probes(const struct cohort_sizer *sizer)
+{
+	return sizer->windows % COHORT_SIZER_PROBE == 0;
+}
+
+/**
+ * cohort_sizer_gap() - the gap that is in force now
+ * @sizer: the controller
+ *
+ * Return: in 1/256 of stock's.
+ */
+unsigned int cohort_sizer_gap(const struct cohort_sizer *sizer)
+{
+	return cohort_sizer_probes(sizer) ? COHORT_GAP_STOCK : sizer->gap;
+}
+
+/**
+ * cohort_sizer_step() - a window is over
+ * @sizer: the controller
+ * @flow: what happened in it
+ *
+ * The law, for the gap g and the smoothed direct shares d (own) and s (stock):
+ *
+ *	d > s			g goes 1/2 of the way to the most
+ *	else refaults matter	g goes 1/8 of the way to the least
+ *	else			g goes 1/16 of the way to stock's
+ *
+ * Each step is a contraction towards a point inside the bounds, so g never
+ * leaves them and never overshoots, whatever comes in; constant input ends in
+ * that point.  Time constants are 1.4, 7.5 and 15.5 windows: more room is made
+ * five times as fast as it is taken away.
+ */
+void cohort_sizer_step(struct cohort_sizer *sizer, const struct cohort_flow *flow)
+{
+	unsigned int direct = cohort_share(flow->direct, flow->evicted);
+
+	if (cohort_sizer_probes(sizer)) {
+		sizer->stock_share = sizer->windows ?
+			cohort_approach(sizer->stock_share, direct, 4) : direct;
+		/* Until something else is known, it is expected to go as before. */
+		if (!sizer->windows)
+			sizer->own_share = direct;
+	} else {
+		sizer->own_share = cohort_approach(sizer->own_share, direct, 4);
+		if (sizer->own_share > sizer->stock_share)
+			sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_MAX, 2);
+		else if (cohort_share(flow->refaulted, flow->evicted) > COHORT_REFAULT_LOW)
+			sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_MIN, 8);
+		else
+			sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_STOCK, 16);
+	}
+	/* Only the remainder matters; 0 is the very first. */
+	if (++sizer->windows == 2 * COHORT_SIZER_PROBE)
+		sizer->windows = COHORT_SIZER_PROBE;
+}
+
+/**
+ * cohort_run_target() - pages kswapd is to reclaim in one go
+ * @stock: what stock aims at, the high watermarks of all zones
+ * @missing: pages that are free too few for the high watermark
+ * @batch: the least that is worth the way
+ *
+ * Stock frees as much as the mark is high, however little is missing.
+ *
+ * Return: at least @batch, and not more than @stock if that is more.
+ */
+unsigned long cohort_run_target(unsigned long stock, unsigned long missing,
+				unsigned long batch)
+{
+	unsigned long target = missing > batch ? missing : batch;
+
+	if (target > stock)
+		return stock > batch ? stock : batch;
+	return target;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Right-sized reclaim: switching leaves nothing behind, whose pages are recent,
+ * and how far is read around a page that was evicted.
+ */
+#include <kunit/test.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/mmzone.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/xarray.h>
+
+#include "../cohort.h"
+#include "../filemap.h"
+#include "../rightsize.h"
+
+/* What it was before the suite that runs now. */
+static bool cohort_rightsize_test_was_on;
+
+static int cohort_rightsize_test_suite_init(struct kunit_suite *suite)
+{
+	cohort_rightsize_test_was_on = static_key_enabled(&cohort_scope_key);
+	return cohort_rightsize_switch(true);
+}
+
+static void cohort_rightsize_test_suite_exit(struct kunit_suite *suite)
+{
+	cohort_rightsize_switch(cohort_rightsize_test_was_on);
+}
+
+static unsigned long cohort_rightsize_test_marks(void)
+{
+	unsigned long sum = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		sum = sum * 31 + zone->_watermark[WMARK_MIN] +
+		      7 * zone->_watermark[WMARK_LOW] + 11 * zone->_watermark[WMARK_HIGH];
+	return sum;
+}
+
+/* The first window runs as stock does; off, the marks are stock's again. */
+static void cohort_rightsize_test_toggle(struct kunit *test)
+{
+	struct pglist_data *pgdat = NODE_DATA(first_online_node);
+	unsigned long stock;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+	stock = cohort_rightsize_test_marks();
+	for (i = 0; i < 4; i++) {
+		KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+		KUNIT_EXPECT_TRUE(test, static_key_enabled(&cohort_sizing_key));
+		KUNIT_EXPECT_TRUE(test, static_key_enabled(&cohort_scope_key));
+		KUNIT_EXPECT_EQ(test, cohort_kswapd_target(pgdat, 0, 0, 12345), 12345);
+		/* A window is over: the controller may be at work. */
+		cohort_sizer_ran(COHORT_SIZER_WINDOW);
+		KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+		KUNIT_EXPECT_FALSE(test, static_key_enabled(&cohort_sizing_key));
+		KUNIT_EXPECT_FALSE(test, static_key_enabled(&cohort_scope_key));
+		KUNIT_EXPECT_EQ(test, cohort_rightsize_test_marks(), stock);
+	}
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+}
+
+/* Measuring and deciding share a hook; neither takes it from the other. */
+static void cohort_rightsize_test_shares_the_hook(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, cohort_reclaim_measure(true), 0);
+	KUNIT_ASSERT_EQ(test, cohort_reclaim_measure(false), 0);
+	KUNIT_EXPECT_TRUE(test, static_key_enabled(&cohort_reclaim_key));
+	KUNIT_ASSERT_EQ(test, cohort_reclaim_measure(true), 0);
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+	KUNIT_EXPECT_TRUE(test, static_key_enabled(&cohort_reclaim_key));
+	KUNIT_ASSERT_EQ(test, cohort_reclaim_measure(false), 0);
+	KUNIT_EXPECT_FALSE(test, static_key_enabled(&cohort_reclaim_key));
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+}
+
+static void cohort_rightsize_test_background(struct kunit *test)
+{
+	struct vm_area_struct vma = { .vm_flags = 0 };
+	struct mm_struct *mm = mm_alloc();
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	vma.vm_mm = mm;
+	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
+	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ);
+	KUNIT_EXPECT_EQ(test, vma_has_recency(&vma), !IS_ENABLED(CONFIG_64BIT));
+	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ - 1);
+	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
+
+	/* Off, everybody's accesses count; on again, it is still known who is who. */
+	cohort_scope_note(mm, 999);
+	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(false), 0);
+	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
+	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(true), 0);
+	KUNIT_EXPECT_EQ(test, vma_has_recency(&vma), !IS_ENABLED(CONFIG_64BIT));
+	mmput(mm);
+}
+
+static void cohort_rightsize_test_read_around(struct kunit *test)
+{
+	struct address_space *mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
+	struct file_ra_state ra = { .start = 3, .size = 32, .async_size = 8 };
+	struct readahead_control ractl = { .mapping = mapping, .ra = &ra, ._index = 19 };
+
+	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	address_space_init_once(mapping);
+
+	/* Never read before: as stock. */
+	cohort_read_around(&ractl);
+	KUNIT_EXPECT_EQ(test, ra.start, 3);
+	KUNIT_EXPECT_EQ(test, ra.size, 32);
+
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&mapping->i_pages, 19, xa_mk_value(1),
+						    GFP_KERNEL)));
+	cohort_read_around(&ractl);
+	KUNIT_EXPECT_EQ(test, ra.start, 19);
+	KUNIT_EXPECT_EQ(test, ra.size, COHORT_READ_AROUND);
+	KUNIT_EXPECT_EQ(test, ra.async_size, COHORT_READ_AROUND / 4);
+
+	/* A window that is smaller is left alone. */
+	ra = (struct file_ra_state){ .start = 15, .size = 8, .async_size = 2 };
+	cohort_read_around(&ractl);
+	KUNIT_EXPECT_EQ(test, ra.start, 15);
+	KUNIT_EXPECT_EQ(test, ra.size, 8);
+	xa_destroy(&mapping->i_pages);
+}
+
+static struct kunit_case cohort_rightsize_test_cases[] = {
+	KUNIT_CASE(cohort_rightsize_test_toggle),
+	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
+	KUNIT_CASE(cohort_rightsize_test_background),
+	KUNIT_CASE(cohort_rightsize_test_read_around),
+	{}
+};
+
+static struct kunit_suite cohort_rightsize_test_suite = {
+	.name = "cohort_rightsize",
+	.suite_init = cohort_rightsize_test_suite_init,
+	.suite_exit = cohort_rightsize_test_suite_exit,
+	.test_cases = cohort_rightsize_test_cases,
+};
+
+kunit_test_suite(cohort_rightsize_test_suite);
