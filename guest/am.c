@@ -7,6 +7,7 @@
  * notices who died.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "phone.h"
 
@@ -323,6 +324,14 @@ static void sample(uint32_t launch)
 		map_record(launch);
 }
 
+/* Everything that is clean, after writing the rest. */
+static void drop_caches(void)
+{
+	sync();
+	if (spit("/proc/sys/vm/drop_caches", "3"))
+		fatal("cannot drop caches");
+}
+
 static void one_launch(uint32_t n)
 {
 	const struct settings *set = &sh->conf.set;
@@ -333,6 +342,8 @@ static void one_launch(uint32_t n)
 	rng_seed(&r, sh->conf.seed, ((uint64_t)n << 16) | 0xffff);
 	__atomic_store_n(&sh->launch, n, __ATOMIC_RELEASE);
 	futex_wake(&sh->launch);
+	if (n == set->drop_caches_at)
+		drop_caches();
 	am_busy(true);
 	restart_dead(n);
 	launch_app(app, &r);
@@ -346,6 +357,7 @@ static void __attribute__((noreturn)) finish(void)
 {
 	bench_fault("end");
 	profile_report();
+	sampler_sizes();
 	if (stress_wanted())
 		stress_finish();
 	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",

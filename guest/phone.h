@@ -88,6 +88,7 @@ struct settings {
 	uint64_t map_cell_pages;	/* 0: no physical maps */
 	uint64_t maps;			/* physical maps a run */
 	uint64_t time_scale;		/* waits are divided by this */
+	uint64_t drop_caches_at;	/* launch before which caches are dropped, 0: none */
 	uint64_t pressure_from;		/* first launch under memory pressure, 0: none */
 	uint64_t pressure_nice;		/* of those who make it */
 	uint64_t scan_kb;		/* media read after boot */
@@ -383,6 +384,7 @@ void churn_main(void) __attribute__((noreturn));
 void sampler_hello(void);
 void sampler_sample(uint32_t launch, int alive, int cached);
 void sampler_moment(const char *when);
+void sampler_sizes(void);
 size_t sampler_buddy(char *p, size_t size);
 void map_record(uint32_t launch);
 void map_area(uint32_t launch, uint64_t base_pfn, uint64_t pages);

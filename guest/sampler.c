@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The state of memory after each launch, as the kernel's own files tell it. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include "phone.h"
+
+#define RECLAIM "/sys/kernel/mm/cohort/reclaim/"
 
 static char text[16384];
 static char out[16384];
@@ -141,4 +144,34 @@ void sampler_moment(const char *when)
 	vm_fields(1, out, sizeof(out));
 	record("{\"r\":\"moment\",\"t\":%llu,\"when\":\"%s\",\"buddy\":[%s],\"vm\":[%s]}",
 	       (unsigned long long)t, when, zones, out);
+}
+
+/* "1 0 7" becomes [1,0,7] */
+static void sizes(const char *kind)
+{
+	char path[96], *p;
+
+	snprintf(path, sizeof(path), RECLAIM "%s%s", kind,
+		 strcmp(kind, "alloc_orders") ? "_sizes" : "");
+	load(path);
+	text[strcspn(text, "\n")] = '\0';
+	for (p = text; *p; p++)
+		if (isspace(*p))
+			*p = ',';
+	record("{\"r\":\"reclaim\",\"kind\":\"%s\",\"counts\":[%s]}", kind, text);
+}
+
+/* How large reclaims and allocations were, if the policy has them measured. */
+void sampler_sizes(void)
+{
+	static const char *const kinds[] = {
+		"alloc_orders", "kswapd", "direct", "node", "lru_kswapd", "lru_other",
+		"slab_kswapd", "slab_other",
+	};
+	size_t i;
+
+	if (slurp(RECLAIM "enabled", text, sizeof(text)) < 0 || text[0] != '1')
+		return;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		sizes(kinds[i]);
 }

@@ -4,9 +4,9 @@
  * switched off and on, CPUs unplugged, memory compacted, caches dropped, parked
  * pages given back or poisoned, allocations that fail. Only with phone_stress=
  * on the kernel's command line, which PID 1 finds in its environment: region
- * (or on), cpb, pcpa, or all for one after the other; meant for a kernel with
- * every check built in. With phone_stress=account the phone is left in peace, and only
- * its end is looked at.
+ * (or on), cpb, pcpa, rightsize, or all for one after the other; meant for a
+ * kernel with every check built in. With phone_stress=account the phone is left in
+ * peace, and only its end is looked at.
  *
  * At the end everybody dies, and what is left of memory must be what there was
  * before anybody was born.
@@ -28,6 +28,7 @@
 #define SCHEMES "/sys/kernel/mm/cohort/"
 #define CPB SCHEMES "cpb/"
 #define PCPA SCHEMES "pcpa/"
+#define RIGHTSIZE SCHEMES "rightsize/"
 #define RELEASE "/sys/kernel/mm/cohort/release"
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
@@ -61,6 +62,8 @@ static const struct scheme {
 } schemes[] = {
 	{ "region", "_blocks", "enabled", "1" },
 	{ "cpb", "_sets", "enabled", "1" },
+	{ "pcpa", "_kb", "size", "64M" },
+	{ "rightsize", "_blocks", "enabled", "1" },	/* it has none */
 	{ "pcpa", "_kb", "size", "32M" },
 };
 
@@ -83,7 +86,12 @@ static bool wanted(const struct scheme *scheme)
 
 static bool area_wanted(void)
 {
-	return wanted(&schemes[NR_SCHEMES - 1]);
+	size_t i;
+
+	for (i = 0; i < NR_SCHEMES; i++)
+		if (!strcmp(schemes[i].name, "pcpa"))
+			return wanted(&schemes[i]);
+	return false;
 }
 
 static bool only_account(void)
@@ -181,6 +189,19 @@ static void switch_to(const struct scheme *scheme, bool on)
 	running = on && !err ? scheme : NULL;
 }
 
+/* Other knobs of right-sized reclaim, and its measuring on or off beside it. */
+static void vary_rightsize(struct rng *r)
+{
+	static const char *const pages[] = { "0", "1", "24", "4096" };
+	static const char *const adjs[] = { "200", "900", "1001" };
+
+	tell(RIGHTSIZE "read_around_pages", pages[rng_below(r, 4)]);
+	tell(RIGHTSIZE "background_adj", adjs[rng_below(r, 3)]);
+	tell(RIGHTSIZE "scope", rng_below(r, 4) ? "1" : "0");
+	tell(RIGHTSIZE "sizing", rng_below(r, 4) ? "1" : "0");
+	tell(SCHEMES "reclaim/enabled", rng_below(r, 2) ? "1" : "0");
+}
+
 /* Other sets than before, as far as they can be chosen. */
 static void vary(const struct scheme *scheme, struct rng *r)
 {
@@ -188,6 +209,8 @@ static void vary(const struct scheme *scheme, struct rng *r)
 
 	if (!strcmp(scheme->name, "pcpa"))
 		tell(PCPA "min_order", orders[rng_below(r, 4)]);
+	if (!strcmp(scheme->name, "rightsize"))
+		vary_rightsize(r);
 	if (strcmp(scheme->name, "cpb"))
 		return;
 	tell(CPB "order", orders[rng_below(r, 4)]);

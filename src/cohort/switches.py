@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cohort.errors import UsageError
 
-SCHEMES = ("off", "region", "cpb")
+SCHEMES = ("off", "region", "cpb", "rightsize")
 RIVALS = {"region", "cpb"}
 ORDERS = {"cohort.region_order": range(5, 9), "cohort.cpb_order": range(1, 5)}
 REFILLS = ("split", "remnants")

@@ -35,6 +35,7 @@ def done(run: RunDir) -> dict[str, int]:
         ("region-mglru", "phone-2g-zram", "region", 2),
         ("cpb", "phone-2g", "all", 4),
         ("pcpa", "phone-2g", "pcpa", 2),
+        ("rightsize-mglru", "phone-2g-zram", "rightsize", 2),
     ],
 )
 def test_nothing_breaks_and_no_memory_is_lost_under_stress(

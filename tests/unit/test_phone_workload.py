@@ -274,3 +274,30 @@ def test_a_swap_that_cannot_be(old: str, new: str, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text(text.replace(old, new, 1))
     with pytest.raises(UsageError, match="swap"):
         load_workload(tmp_path / "bad.toml")
+
+
+def test_a_fixed_sequence_of_some_in_use_after_others_in_the_background() -> None:
+    heavy = load_workload("refault-heavy")
+    sequence = launch_sequence(heavy, seed=1, launches=26)
+    assert sequence[20:] == ["facebook", "earth", "maps"] * 2
+    assert len(set(sequence[:20])) == 20 and not set(sequence[:20]) & set(sequence[20:])
+    choices = {
+        tuple(load_workload("refault-heavy", {"use.combination": n}).use.chosen)  # type: ignore[union-attr]
+        for n in range(35)
+    }
+    assert len(choices) == 35
+    with pytest.raises(UsageError, match="20 are over before an app is used"):
+        launch_sequence(heavy, seed=1, launches=20)
+    with pytest.raises(UsageError, match="combination: there are not so many"):
+        load_workload("refault-heavy", {"use.combination": 35})
+
+
+def test_caches_are_dropped_before_the_first_in_use() -> None:
+    changed = {"use.drop_caches": 1, "use.again": 1, "use.background": 2, "use.in_use": 1}
+    workload = load_workload("refault-heavy", changed)
+    text = render_conf(workload, seed=1, launches=4, writes=[], time="virtual")
+    launches = [line for line in text.splitlines() if line.startswith("launch ")]
+    assert launches[0] == launches[3] == "launch earth"
+    assert "set drop_caches_at 4" in text
+    plain = render_conf(load_workload("phone-2g"), seed=1, launches=4, writes=[], time="virtual")
+    assert "set drop_caches_at 0" in plain

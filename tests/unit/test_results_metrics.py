@@ -119,11 +119,19 @@ def test_every_metric_of_a_small_run() -> None:
         "resume_share": 0.5,
         "launch_ms_p50": 60.0,
         "launch_ms_p95": 185.0,
+        "launch_ms_last": 20.0,
+        "launch_major_faults": 0,
         "evicted": 120,
         "refaults": 30,
         "refault_ratio": 0.25,
+        "refaults_anon": 5,
+        "refaults_file": 25,
         "direct_reclaim_pages": 20,
+        "direct_reclaim_share": 20 / 120,
         "allocstall": 3,
+        "reclaim_pages_kswapd_mean": None,
+        "reclaim_pages_direct_mean": 20 / 3,
+        "major_faults": 0,
         "compact_migrated": 10,
         "parked_mb_mean": 1.0,
         "parked_mb_max": 2.0,
@@ -140,6 +148,19 @@ def test_every_metric_of_a_small_run() -> None:
     }
     assert metrics == pytest.approx(expected)
     assert list(metrics) == [metric.name for metric in METRICS]
+
+
+def test_sizes_of_reclaim_and_orders_of_allocations() -> None:
+    none = [0] * 16
+    counts = dict.fromkeys(("lru_kswapd", "lru_other", "slab_kswapd", "slab_other"), none)
+    counts["lru_kswapd"] = [7, 1, 0, 0, 0, 0, 2, *[0] * 9]  # 7 freed nothing, 1 a page, 2 some 32
+    counts["slab_other"] = [0, 1, *[0] * 14]
+    counts["alloc_orders"] = [90, 0, 0, 10, *[0] * 7]
+    sizes = [{"r": "reclaim", "kind": kind, "counts": x} for kind, x in counts.items()]
+    metrics = compute_metrics([*phone_run(), *sizes])
+    assert (metrics["alloc_share_order0"], metrics["alloc_share_order3"]) == (0.9, 0.1)
+    assert (metrics["reclaim_share_order0"], metrics["reclaim_share_order5"]) == (0.5, 0.5)
+    assert metrics["reclaim_share_over32"] == 0.5
 
 
 def test_memory_and_time_by_use() -> None:

@@ -21,6 +21,21 @@ NODE = {
     "file_kb": "51200",
 }
 
+VMSTAT = """\
+pgsteal_kswapd 300
+pgsteal_direct 100
+pgsteal_anon 80
+pgsteal_file 320
+workingset_refault_anon 8
+workingset_refault_file 160
+pageoutrun 3
+allocstall_normal 4
+allocstall_movable 1"""
+STAT = """\
+pgsteal 50
+workingset_refault_anon 1
+workingset_refault_file 4"""
+
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,6 +54,13 @@ def machine(tmp_path: Path) -> Path:
     for name in ("app", "zoo"):
         for key, value in NODE.items():
             write(top / "vnode" / name / key, value)
+    write(top / "reclaim/enabled", "1")
+    write(top / "reclaim/kswapd_sizes", "0 2 1")
+    write(top / "reclaim/alloc_orders", "9 1")
+    write(tmp_path / "proc/vmstat", VMSTAT)
+    write(tmp_path / "sys/fs/cgroup/memory.stat", "pgsteal 9")
+    write(tmp_path / "sys/fs/cgroup/app/memory.stat", STAT)
+    write(tmp_path / "sys/fs/cgroup/idle/memory.stat", "pgsteal 0")
     for pid, role, words in ((1, "zoo", "init"), (2, "app", ""), (3, "app", "sh"), (4, "app", "x")):
         write(tmp_path / f"proc/{pid}/vnode", role)
         (tmp_path / f"proc/{pid}/cmdline").write_bytes(words.encode())
@@ -69,8 +91,9 @@ def test_the_area(machine: Path) -> None:
     for name, value in values.items():
         write(top / name, value)
     text = CliRunner().invoke(command, ["--root", str(machine)]).output.splitlines()
-    assert "pcpa: 260 MiB at 0x40000000, pcache_only; MiB: 1 free, 254 cache, " in text[-2]
-    assert text[-1].split() == ["reclaims", "3"]
+    area = next(i for i, line in enumerate(text) if line.startswith("pcpa: "))
+    assert "pcpa: 260 MiB at 0x40000000, pcache_only; MiB: 1 free, 254 cache, " in text[area]
+    assert text[area + 1].split() == ["reclaims", "3"]
     done = CliRunner().invoke(command, ["--root", str(machine), "--json"])
     assert json.loads(done.output)["pcpa"]["stats"] == {"reclaims": 3, "refaults": 0}
     write(top / "size", "0")
@@ -84,3 +107,30 @@ def test_without_a_layout_or_without_cohort(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(Skipped):
         CliRunner().invoke(command, ["--root", str(tmp_path / "empty")], catch_exceptions=False)
+
+
+def test_what_came_back_of_whom_and_sizes(machine: Path) -> None:
+    found = json.loads(CliRunner().invoke(command, ["--root", str(machine), "--json"]).output)
+    reclaim = found["reclaim"]
+    assert reclaim["evicted"] == {"anon": 80, "file": 320}
+    assert reclaim["direct"] == {"pages": 100, "runs": 5}
+    assert reclaim["groups"] == [{"name": "app", "evicted": 50, "refaulted": 5}]
+    assert reclaim["sizes"] == {"kswapd_sizes": [0, 2, 1], "alloc_orders": [9, 1]}
+    text = CliRunner().invoke(command, ["--root", str(machine)]).output
+    assert "reclaim: 42.0 % came back: 10.0 % of 80 anon, 50.0 % of 320 file" in text
+    assert "  direct: 25.0 % of it, 5 times, 20.0 pages each" in text
+    assert "  app: 10.0 % of 50" in text
+    assert "  kswapd_sizes: 0 2 1" in text
+
+
+def test_what_right_sized_reclaim_decided(machine: Path) -> None:
+    top = machine / "sys/kernel/mm/cohort/rightsize"
+    values = {"enabled": 1, "scope": 1, "sizing": 1, "background_adj": 900, "gap": 128}
+    values |= {"read_around_pages": 24, "stock_share": 6554, "own_share": 3277}
+    for name, value in values.items():
+        write(top / name, str(value))
+    text = CliRunner().invoke(command, ["--root", str(machine)]).output
+    assert "rightsize: scope and sizing on, marks 0.50 of stock's apart" in text
+    assert "direct 5.0 % (as stock 10.0 %)" in text
+    write(top / "enabled", "0")
+    assert "rightsize: off" in CliRunner().invoke(command, ["--root", str(machine)]).output

@@ -11,6 +11,7 @@ from cohort.errors import UsageError
     [
         *("quiet", "root=/dev/x", "cohortx=1", "xcohort.cpb_order=9"),
         *("cohort=off", "cohort=region", "cohort=cpb", "cohort=cpb,cpb"),
+        *("cohort=rightsize", "cohort=region,rightsize", "cohort=rightsize,cpb"),
         *(f"cohort.region_order={order}" for order in (5, 6, 7, 8)),
         *(f"cohort.cpb_order={order}" for order in (1, 2, 3, 4)),
         *("cohort.region_vmalloc=0", "cohort.region_vmalloc=1", "profile=4"),

@@ -4,11 +4,12 @@ The sequence comes from the seed and the workload alone, so all policies replay 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle, islice
 from typing import Literal
 
 from cohort.errors import UsageError
 from cohort.phone import bench
-from cohort.phone.schema import App, Category, Process, Workload
+from cohort.phone.schema import App, Category, Process, Use, Workload
 
 _MASK = (1 << 64) - 1
 MAX_LAUNCHES = 20000
@@ -71,6 +72,9 @@ def launch_sequence(workload: Workload, *, seed: int, launches: int) -> list[str
 
 
 def _ordinary(workload: Workload, seed: int, launches: int) -> list[str]:
+    """App names in launch order; the same app never twice in a row (if there is another)."""
+    if workload.use is not None:
+        return _use_sequence(workload, workload.use, launches)
     weights = launch_weights(workload)
     draws = _splitmix(seed)
     sequence: list[str] = []
@@ -80,6 +84,22 @@ def _ordinary(workload: Workload, seed: int, launches: int) -> list[str]:
         if len(weights) == 1 or not sequence or sequence[-1] != app:
             sequence.append(app)
     return sequence
+
+
+def _use_sequence(workload: Workload, use: Use, launches: int) -> list[str]:
+    """Those in the background, then those in use in turn."""
+    first = [*(use.chosen if use.again.value else []), *workload.others[: use.background.value]]
+    if launches <= len(first):
+        raise UsageError(f"launches: {launches} are over before an app is used after {len(first)}")
+    return [*first, *islice(cycle(use.chosen), launches - len(first))]
+
+
+def _drop_caches_at(w: Workload) -> int:
+    """The launch before which caches are dropped; 0 if none."""
+    if w.use is None or not w.use.drop_caches.value:
+        return 0
+    before = len(w.use.chosen) if w.use.again.value else 0
+    return before + w.use.background.value + 1
 
 
 def _at(weights: dict[str, float], point: float) -> str:
@@ -201,6 +221,7 @@ def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
         "pressure_nice": w.pressure.nice.value if w.pressure is not None else 0,
         "scan_kb": w.media.scan_mb.value * kb if w.media is not None else 0,
         "watch_kb": w.media.watch_mb.value * kb if w.media is not None else 0,
+        "drop_caches_at": _drop_caches_at(w),
     }
 
 

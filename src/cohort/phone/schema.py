@@ -4,6 +4,8 @@ Every number is a table {value, source, note}: `source` is "measured" or "cited"
 note on what or from where, or "assumed". Units are in the keys: mb, kb, ms, us, pages, pct.
 """
 
+from itertools import combinations, islice
+from math import comb
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -327,6 +329,37 @@ class Bench(Strict):
     memory_total_mb: Positive
 
 
+class Use(Strict):
+    """A fixed sequence in place of drawn launches.
+
+    First `background` apps are launched once each, then `in_use` of `apps` in turn to the end.
+    Which of them is the `combination`: a number that counts all choices in the order of `apps`,
+    from 0. With `drop_caches` the caches are dropped before the first of those in use, with
+    `again` every app in use is launched once before all others as well.
+    """
+
+    apps: list[Name]
+    in_use: Positive
+    background: Count
+    combination: Count
+    drop_caches: Count
+    again: Count
+
+    @model_validator(mode="after")
+    def _there_are_so_many(self) -> Self:
+        if self.in_use.value > len(self.apps):
+            raise ValueError(f"in_use: there are only {len(self.apps)} apps")
+        if self.combination.value >= comb(len(self.apps), self.in_use.value):
+            raise ValueError("combination: there are not so many")
+        return self
+
+    @property
+    def chosen(self) -> list[str]:
+        """The names of the apps in use."""
+        choices = combinations(self.apps, self.in_use.value)
+        return list(next(islice(choices, self.combination.value, None)))
+
+
 class Workload(Strict):
     """A phone and how it is used. One file in `workloads/`.
 
@@ -357,6 +390,7 @@ class Workload(Strict):
     pressure: Pressure | None = None
     media: Media | None = None
     camera: Camera | None = None
+    use: Use | None = None
     exit: ExitExperiment | None = None
     throughput: ThroughputExperiment | None = None
     bench: Bench | None = None
@@ -386,6 +420,7 @@ class Workload(Strict):
         kinds = [x for x in EXPERIMENTS if getattr(self, x) is not None]
         if len(kinds) > 1:
             raise ValueError(f"{kinds[1]}: there is experiment {kinds[0]} already")
+        self._check_use()
         if self.exit is not None and self.exit.cpus.value > self.cpus:
             raise ValueError(f"exit.cpus: the machine has {self.cpus}")
         return self
@@ -398,6 +433,21 @@ class Workload(Strict):
             raise ValueError(f"camera.app: there is no app {self.camera.app!r} to launch")
         if not any(x.weight.value for name, x in self.app.items() if name != self.camera.app):
             raise ValueError("app: no app but the camera is ever launched")
+
+    def _check_use(self) -> None:
+        if self.use is None:
+            return
+        unknown = [name for name in self.use.apps if name not in self.app]
+        if unknown:
+            raise ValueError(f"use.apps: there is no app {unknown[0]!r}")
+        if self.use.background.value > len(self.others):
+            raise ValueError(f"use.background: there are only {len(self.others)} other apps")
+
+    @property
+    def others(self) -> list[str]:
+        """The apps that are not in use but may stay in the background, in the file's order."""
+        chosen = self.use.chosen if self.use is not None else []
+        return [name for name, app in self.app.items() if not app.home and name not in chosen]
 
     def _check_roles(self) -> None:
         everybody = {

@@ -13,8 +13,11 @@ GROUPS = (
     *("Fragmentation", "I/O buffers", "Apps", "Reclaim and compaction", "Cost"),
     *("Exit of a program", "Faults on several CPUs", "Use of memory and time"),
     *("Trusted and untrusted apps", "Camera and its neighbours", "Page-cache-preferred area"),
-    "Benchmarks",
+    *("Benchmarks", "Sizes of reclaim and allocation"),
 )
+
+SIZE_POWERS = tuple(range(15))
+"""The powers of two by which sizes of reclaim are sorted; the last has all that is larger."""
 
 WORKERS = (1, 2, 4)
 """The numbers of CPUs that fault at once in a throughput experiment."""
@@ -56,6 +59,16 @@ def _freed_pages(order: int) -> Metric:
     better: Literal["lower", "higher"] = "lower" if order < 4 else "higher"
     title = f"freed into blocks of order {order}"
     return Metric(f"freed_pages_order{order}", title, "pages", better, GROUPS[5], special=True)
+
+
+def _refaulted(kind: str) -> Metric:
+    return Metric(
+        f"refaults_{kind}", f"refaulted, {kind}", "pages", "lower", GROUPS[3], shown=False
+    )
+
+
+def _share(name: str, title: str) -> Metric:
+    return Metric(name, title, "", "lower", GROUPS[12], 4, False, True)
 
 
 def _use(
@@ -135,11 +148,25 @@ METRICS: tuple[Metric, ...] = (
     Metric("resume_share", "launches that resume", "", "higher", GROUPS[2], 3),
     Metric("launch_ms_p50", "launch, median", "ms", "lower", GROUPS[2], 1),
     Metric("launch_ms_p95", "launch, 95 %", "ms", "lower", GROUPS[2], 1),
+    Metric("launch_ms_last", "the last launch", "ms", "lower", GROUPS[2], 1, shown=False),
+    Metric("launch_major_faults", "faults of launches that read storage", "", "lower", GROUPS[2]),
     Metric("evicted", "evicted", "pages", "lower", GROUPS[3]),
     Metric("refaults", "refaulted", "pages", "lower", GROUPS[3]),
     Metric("refault_ratio", "refaulted / evicted", "", "lower", GROUPS[3], 3),
     Metric("direct_reclaim_pages", "reclaimed by apps themselves", "pages", "lower", GROUPS[3]),
     Metric("allocstall", "allocations that stalled", "", "lower", GROUPS[3]),
+    Metric(
+        *("direct_reclaim_share", "of evicted, by apps themselves", "", "lower", GROUPS[3], 3),
+    ),
+    Metric(
+        *("reclaim_pages_kswapd_mean", "freed by a run of kswapd", "pages", "lower", GROUPS[3], 1),
+    ),
+    Metric(
+        *("reclaim_pages_direct_mean", "freed by a direct reclaim", "pages", "lower", GROUPS[3]),
+        *(1, False),
+    ),
+    Metric("major_faults", "faults that read storage", "", "lower", GROUPS[3], shown=False),
+    *(_refaulted(kind) for kind in ("anon", "file")),
     Metric("compact_migrated", "migrated", "pages", "lower", GROUPS[3]),
     Metric("parked_mb_mean", "parked memory, mean", "MiB", "lower", GROUPS[4], 1),
     Metric("parked_mb_max", "parked memory, most", "MiB", "lower", GROUPS[4], 1),
@@ -238,6 +265,12 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "sysbench_fileio_s", "sysbench fileio, all three", "s", "lower", GROUPS[11], 4, special=True
     ),
+    *(_share(f"alloc_share_order{x}", f"allocations of order {x}") for x in (0, *ORDERS)),
+    *(
+        _share(f"reclaim_share_order{x}", f"reclaims of {1 << x} to {(2 << x) - 1}")
+        for x in SIZE_POWERS
+    ),
+    _share("reclaim_share_over32", "reclaims of more than 31"),
 )
 
 BY_NAME = {metric.name: metric for metric in METRICS}

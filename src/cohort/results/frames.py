@@ -55,7 +55,11 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "role": ("app", "role", "nodes"),
     "node": ("n", "node", "blocks"),
     "work": ("n", "bytes", "ns"),
+    "reclaim": ("kind", "counts"),
 }
+
+# Kept where the guest wrote them.
+_OPTIONAL: dict[str, tuple[str, ...]] = {"launch": ("majflt",)}
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,6 +96,7 @@ class Frames:
     roles: pd.DataFrame
     nodes: pd.DataFrame
     work: pd.DataFrame
+    sizes: pd.DataFrame
     vm: pd.DataFrame
     free_blocks: Floats
     kill_blocks: Floats
@@ -144,7 +149,9 @@ class _Reader:
             self.vm_names = list(record["vm_names"])
             self.ram_pages = int(record.get("pages", 0))
         elif kind in _COLUMNS:
-            self.rows[kind].append([record[column] for column in _COLUMNS[kind]])
+            needed = [record[column] for column in _COLUMNS[kind]]
+            more = [record.get(column) for column in _OPTIONAL.get(kind, ())]
+            self.rows[kind].append([*needed, *more])
         if kind in self.blocks:
             unknown = kind == "kill" and "buddy" not in record
             self.blocks[kind].append(NO_BLOCKS if unknown else _free_blocks(record))
@@ -154,7 +161,7 @@ class _Reader:
     def frames(self) -> Frames:
         """What was taken so far."""
         frames = {
-            kind: pd.DataFrame(self.rows[kind], columns=list(columns))
+            kind: pd.DataFrame(self.rows[kind], columns=[*columns, *_OPTIONAL.get(kind, ())])
             for kind, columns in _COLUMNS.items()
         }
         return Frames(
@@ -178,6 +185,7 @@ class _Reader:
             roles=frames["role"],
             nodes=frames["node"],
             work=frames["work"],
+            sizes=frames["reclaim"],
             vm=pd.DataFrame(frames["sample"]["vm"].tolist(), columns=self.vm_names),
             free_blocks=_stacked(self.blocks["sample"]),
             kill_blocks=_stacked(self.blocks["kill"]),

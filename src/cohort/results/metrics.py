@@ -28,6 +28,7 @@ from cohort.results.frames import (
     unusable_index,
 )
 from cohort.results.roles import role_metrics
+from cohort.results.sizes import size_metrics
 from cohort.results.usage import usage_metrics
 
 SHORTEST_CHAIN = 4
@@ -55,6 +56,7 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **role_metrics(frames),
         **camera_metrics(frames),
         **bench_metrics(frames.bench),
+        **size_metrics(frames.sizes),
     }
     return {metric.name: values[metric.name] for metric in METRICS}
 
@@ -109,12 +111,15 @@ def _apps(frames: Frames) -> dict[str, Number]:
     cold = int((launches["kind"] == "cold").sum())
     resumed = int((launches["kind"] == "resume").sum())
     ms = pd.to_numeric(launches["ns"]) / 1e6
+    majflt = pd.to_numeric(launches["majflt"])
     return {
         "kills": len(frames.kills),
         "cold_starts": cold,
         "resume_share": resumed / len(launches) if len(launches) else None,
         "launch_ms_p50": _percentile(ms, 50),
         "launch_ms_p95": _percentile(ms, 95),
+        "launch_ms_last": float(ms.iloc[-1]) if len(ms) else None,
+        "launch_major_faults": int(majflt.sum()) if len(ms) and majflt.notna().all() else None,
     }
 
 
@@ -131,12 +136,19 @@ def _reclaim(vm: pd.DataFrame) -> dict[str, Number]:
     # pgsteal_anon and pgsteal_file count the same pages again by kind.
     evicted = delta("pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged", "pgsteal_proactive")
     refaults = delta("workingset_refault_")
+    direct, stalls = delta("pgsteal_direct"), delta("allocstall_")
     return {
         "evicted": evicted,
         "refaults": refaults,
-        "refault_ratio": refaults / evicted if evicted and refaults is not None else None,
-        "direct_reclaim_pages": delta("pgsteal_direct"),
-        "allocstall": delta("allocstall_"),
+        "refault_ratio": _ratio(refaults, evicted),
+        "refaults_anon": delta("workingset_refault_anon"),
+        "refaults_file": delta("workingset_refault_file"),
+        "direct_reclaim_pages": direct,
+        "direct_reclaim_share": _ratio(direct, evicted),
+        "allocstall": stalls,
+        "reclaim_pages_kswapd_mean": _ratio(delta("pgsteal_kswapd"), delta("pageoutrun")),
+        "reclaim_pages_direct_mean": _ratio(direct, stalls),
+        "major_faults": delta("pgmajfault"),
         "compact_migrated": delta("pgmigrate_success"),
     }
 
@@ -170,6 +182,10 @@ def _kill_chain(frames: Frames) -> dict[str, Number]:
         ),
         "ui_order4_after_kill": _mean(after[~np.isnan(after)]),
     }
+
+
+def _ratio(part: int | None, whole: int | None) -> float | None:
+    return part / whole if whole and part is not None else None
 
 
 def _mean(values: Any) -> float | None:

@@ -12,6 +12,8 @@ from cohort.errors import Skipped
 SYSFS = "sys/kernel/mm/cohort"
 AREA_PARTS = ("free", "cache", "client", "lent", "other")
 """What the page-cache-preferred area holds; lent memory is part of the other."""
+GAP_STOCK = 256  # COHORT_GAP_STOCK of the kernel
+SHARE_ONE = 65536  # COHORT_SHARE_ONE
 
 Section = Callable[[Path], dict[str, Any] | None]
 
@@ -82,9 +84,65 @@ def pcpa(root: Path) -> dict[str, Any] | None:
     }
 
 
+def reclaim(root: Path) -> dict[str, Any]:
+    """What was evicted and came back since boot, of whom; sizes, if they are being measured."""
+    vm = _table(root / "proc/vmstat")
+    evicted = {kind: vm.get(f"pgsteal_{kind}", 0) for kind in ("anon", "file")}
+    refaulted = {kind: vm.get(f"workingset_refault_{kind}", 0) for kind in ("anon", "file")}
+    found: dict[str, Any] = {
+        "evicted": evicted,
+        "refaulted": refaulted,
+        "kswapd": {"pages": vm.get("pgsteal_kswapd", 0), "runs": vm.get("pageoutrun", 0)},
+        "direct": {
+            "pages": vm.get("pgsteal_direct", 0),
+            "runs": sum(n for name, n in vm.items() if name.startswith("allocstall_")),
+        },
+        "groups": _groups(root / "sys/fs/cgroup"),
+    }
+    top = root / SYSFS / "reclaim"
+    if top.is_dir() and _text(top / "enabled") == "1":
+        names = sorted(top.glob("*_sizes")) + [top / "alloc_orders"]
+        found["sizes"] = {x.name: [int(n) for n in _text(x).split()] for x in names}
+    return found
+
+
+def rightsize(root: Path) -> dict[str, Any] | None:
+    """What right-sized reclaim decided; None while it is off. Shares are parts of one."""
+    top = root / SYSFS / "rightsize"
+    if not top.is_dir() or _text(top / "enabled") != "1":
+        return None
+    number = {x.name: int(_text(x)) for x in top.iterdir()}
+    return {
+        **{name: bool(number[name]) for name in ("scope", "sizing")},
+        **{name: number[name] for name in ("background_adj", "read_around_pages")},
+        "gap": number["gap"] / GAP_STOCK,
+        **{name: number[name] / SHARE_ONE for name in ("stock_share", "own_share")},
+    }
+
+
+def _table(path: Path) -> dict[str, int]:
+    """A file of lines "name value"; empty if it is not there."""
+    if not path.is_file():
+        return {}
+    rows = (line.split() for line in path.read_text().splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+
+
+def _groups(top: Path) -> list[dict[str, Any]]:
+    """The memory cgroups that lost pages, those that refault most first."""
+    found = []
+    for path in sorted(top.glob("**/memory.stat")):
+        stat = _table(path)
+        if path.parent != top and stat.get("pgsteal"):
+            pages = sum(stat.get(f"workingset_refault_{kind}", 0) for kind in ("anon", "file"))
+            name = str(path.parent.relative_to(top))
+            found.append({"name": name, "evicted": stat["pgsteal"], "refaulted": pages})
+    return sorted(found, key=lambda x: -x["refaulted"])
+
+
 def _is_scheme(enabled: Path) -> bool:
-    """The buffer counters have a switch too, and are none."""
-    return enabled.parent.name != "buffer"
+    """The counters of buffers and of reclaim have a switch too, and are none."""
+    return enabled.parent.name not in ("buffer", "reclaim")
 
 
 def _position(layout: str) -> Callable[[Path], int]:
@@ -146,10 +204,50 @@ def _pcpa_text(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _rightsize_text(found: dict[str, Any]) -> str:
+    parts = [name for name in ("scope", "sizing") if found[name]]
+    own, stock = (f"{100 * found[name]:.1f} %" for name in ("own_share", "stock_share"))
+    return (
+        f"rightsize: {' and '.join(parts) or 'neither half'} on, marks {found['gap']:.2f} of "
+        f"stock's apart, direct {own} (as stock {stock}), background from "
+        f"{found['background_adj']}, {found['read_around_pages']} pages read around"
+    )
+
+
+def _ratio(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _reclaim_text(found: dict[str, Any]) -> str:
+    evicted, refaulted = found["evicted"], found["refaulted"]
+    total = sum(evicted.values())
+    parts = [f"{_ratio(refaulted[x], evicted[x])} of {evicted[x]} {x}" for x in evicted]
+    lines = [f"reclaim: {_ratio(sum(refaulted.values()), total)} came back: {', '.join(parts)}"]
+    for name in ("kswapd", "direct"):
+        pages, runs = found[name]["pages"], found[name]["runs"]
+        mean = f"{pages / runs:.1f}" if runs else "-"
+        lines.append(f"  {name}: {_ratio(pages, total)} of it, {runs} times, {mean} pages each")
+    for x in found["groups"]:
+        lines.append(f"  {x['name']}: {_ratio(x['refaulted'], x['evicted'])} of {x['evicted']}")
+    if "sizes" not in found:
+        return "\n".join([*lines, "  sizes: not measured (write 1 to reclaim/enabled)"])
+    for name, counts in found["sizes"].items():
+        lines.append(f"  {name}: {' '.join(map(str, counts)) if sum(counts) else '-'}")
+    return "\n".join(lines)
+
+
 # A scheme adds itself to both.
-SECTIONS: dict[str, Section] = {"cohort": general, "vnode": vnode, "pcpa": pcpa}
+SECTIONS: dict[str, Section] = {
+    "cohort": general,
+    "vnode": vnode,
+    "pcpa": pcpa,
+    "rightsize": rightsize,
+    "reclaim": reclaim,
+}
 TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "cohort": _general_text,
     "vnode": _vnode_text,
     "pcpa": _pcpa_text,
+    "rightsize": _rightsize_text,
+    "reclaim": _reclaim_text,
 }

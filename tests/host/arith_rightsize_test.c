@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Property tests of mm/cohort/arith_rightsize.c: histogram buckets, shares, and
+ * the controller under recorded, constant, random and adversarial input.
+ */
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "arith_rightsize.h"
+
+#define ROUNDS	200000
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+static uint64_t state;
+static unsigned int broken;
+
+/* splitmix64 */
+static uint64_t next(void)
+{
+	uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static void expect(int cond, const char *what)
+{
+	if (!cond && broken++ < 5)
+		fprintf(stderr, "%s\n", what);
+}
+
+static void buckets(void)
+{
+	unsigned int i;
+
+	expect(cohort_size_bucket(0) == 0, "nothing is bucket 0");
+	for (i = 1; i < COHORT_SIZE_BUCKETS; i++) {
+		expect(cohort_size_bucket(1UL << (i - 1)) == i, "a power of two begins its bucket");
+		if (i > 1)
+			expect(cohort_size_bucket((1UL << (i - 1)) - 1) == i - 1,
+			       "one less is in the bucket before");
+	}
+	expect(cohort_size_bucket(ULONG_MAX) == COHORT_SIZE_BUCKETS - 1, "the last is open");
+}
+
+static void shares(void)
+{
+	unsigned int i;
+
+	expect(cohort_share(0, 0) == 0, "a part of nothing is nothing");
+	expect(cohort_share(9, 0) == 0, "a part of nothing is nothing");
+	expect(cohort_share(ULONG_MAX, ULONG_MAX) == COHORT_SHARE_ONE, "all");
+	expect(cohort_share(9, 3) == COHORT_SHARE_ONE, "never more than all");
+	for (i = 0; i < ROUNDS; i++) {
+		unsigned long whole = next() >> (next() % 60), part = whole ? next() % whole : 0;
+		double exact = whole ? (double)part / whole : 0;
+		double found = (double)cohort_share(part, whole) / COHORT_SHARE_ONE;
+
+		expect(found <= exact + 1.0 / 8192 && found >= exact - 1.0 / 8192,
+		       "a share is off by more than one in 2^13");
+	}
+}
+
+static unsigned int distance(unsigned int a, unsigned int b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Constant input: towards one point, every step nearer, and it arrives. */
+static void constant(unsigned long direct, unsigned long refaulted, unsigned int point)
+{
+	struct cohort_flow probe = { 4096, 512, refaulted }, own = { 4096, direct, refaulted };
+	struct cohort_sizer s;
+	unsigned int i, before;
+
+	cohort_sizer_init(&s);
+	for (i = 0; i < 40; i++)
+		cohort_sizer_step(&s, cohort_sizer_probes(&s) ? &probe : &own);
+	for (i = 0; i < 400; i++) {
+		before = distance(s.gap, point);
+		cohort_sizer_step(&s, cohort_sizer_probes(&s) ? &probe : &own);
+		expect(distance(s.gap, point) <= before, "a step away from the fixed point");
+	}
+	expect(s.gap == point, "constant input does not end in its fixed point");
+}
+
+/* Whatever comes in, the gap stays in its bounds and probes run as stock does. */
+static void any_input(void)
+{
+	struct cohort_sizer s;
+	unsigned int i, probes = 0;
+
+	cohort_sizer_init(&s);
+	for (i = 0; i < ROUNDS; i++) {
+		struct cohort_flow flow = { next() >> (next() % 64), next() >> (next() % 64),
+					    next() >> (next() % 64) };
+
+		if (cohort_sizer_probes(&s)) {
+			probes++;
+			expect(cohort_sizer_gap(&s) == COHORT_GAP_STOCK, "a probe is not stock");
+		}
+		cohort_sizer_step(&s, &flow);
+		expect(s.gap >= COHORT_GAP_MIN && s.gap <= COHORT_GAP_MAX, "out of bounds");
+		expect(s.stock_share <= COHORT_SHARE_ONE && s.own_share <= COHORT_SHARE_ONE,
+		       "a share above one");
+	}
+	expect(probes == (ROUNDS + COHORT_SIZER_PROBE - 1) / COHORT_SIZER_PROBE,
+	       "one window in eight is a probe");
+}
+
+/*
+ * The worst enemy: direct reclaim follows as soon as the gap is below stock's,
+ * and goes as soon as it is above. The gap swings, and is above as often as not.
+ */
+static void adversary(void)
+{
+	unsigned long above = 0;
+	struct cohort_sizer s;
+	unsigned int i;
+
+	cohort_sizer_init(&s);
+	for (i = 0; i < 8000; i++) {
+		struct cohort_flow flow = { 4096, 400, 3000 };
+
+		if (!cohort_sizer_probes(&s))
+			flow.direct = s.gap < COHORT_GAP_STOCK ? 4096 : 0;
+		cohort_sizer_step(&s, &flow);
+		above += s.gap >= COHORT_GAP_STOCK;
+	}
+	expect(above >= 4000, "an enemy holds the gap down");
+}
+
+/* The last of 50 launches of phone-2g on the stock kernel, seed 1. */
+static void recorded(void)
+{
+	static const struct cohort_flow flow[] = {
+		{ 7366, 69, 0 }, { 36792, 3147, 909 }, { 4281, 142, 946 }, { 6871, 80, 1489 },
+		{ 4581, 32, 692 }, { 12890, 303, 1720 }, { 21905, 8277, 1519 }, { 2973, 0, 2710 },
+		{ 13530, 1640, 3300 }, { 2408, 0, 2025 }, { 12776, 3612, 3627 },
+		{ 14508, 1163, 3774 }, { 4884, 0, 2078 }, { 6434, 39, 2275 }, { 5376, 32, 2801 },
+		{ 16496, 2268, 4902 }, { 5838, 981, 1806 },
+	};
+	struct cohort_sizer s;
+	unsigned int i;
+
+	cohort_sizer_init(&s);
+	for (i = 0; i < 50 * ARRAY_SIZE(flow); i++)
+		cohort_sizer_step(&s, &flow[i % ARRAY_SIZE(flow)]);
+	expect(s.gap >= COHORT_GAP_MIN && s.gap <= COHORT_GAP_MAX, "recorded: out of bounds");
+}
+
+static void targets(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		unsigned long stock = next() >> (next() % 64), missing = next() >> (next() % 64);
+		unsigned long target = cohort_run_target(stock, missing, 32);
+
+		expect(target >= 32, "a target below a batch");
+		expect(target <= stock || target == 32, "a target above stock's");
+		expect(target >= missing || target >= stock, "a target too small");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	state = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	buckets();
+	shares();
+	constant(1024, 2048, COHORT_GAP_MAX);	/* more direct reclaim than stock's */
+	constant(512, 2048, COHORT_GAP_MIN);	/* no more, and refaults */
+	constant(0, 2048, COHORT_GAP_MIN);
+	constant(0, 16, COHORT_GAP_STOCK);	/* nothing comes back: as stock */
+	any_input();
+	adversary();
+	recorded();
+	targets();
+	if (broken)
+		fprintf(stderr, "%u failed (seed %llu)\n", broken,
+			argc > 1 ? strtoull(argv[1], NULL, 0) : 1ULL);
+	printf("rightsize: %s\n", broken ? "failed" : "passed");
+	return broken ? 1 : 0;
+}
