@@ -12,7 +12,7 @@ from cohort.runs import RunDir, RunSpec
 
 pytestmark = pytest.mark.integration
 
-LAUNCHES = 4
+LAUNCHES = 3
 # guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
 CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "cma=32M")
 # At least so often in a run of LAUNCHES.
