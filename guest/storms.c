@@ -33,8 +33,8 @@
 #define CMA_PAGES "2048"
 #define HEAPS "/dev/dma_heap/"
 #define AREA_FILE "/data/area"
-#define AREA_PAGES 4096
-#define AREA_MS 300
+#define AREA_PAGES 2048
+#define AREA_MS 200
 #define AREA_BUFFERS 4
 
 static void touch_pages(char *p, uint64_t pages)
@@ -320,7 +320,7 @@ static void area_client(struct rng *r)
 	for (;;) {
 		for (i = 0; i < AREA_BUFFERS; i++)
 			fd[i] = area_alloc(rng_below(r, 2) ? HEAPS "pcpa" : HEAPS "pcpa-contig",
-					   rng_range(r, 1, 6 * MB / PAGE) * PAGE);
+					   rng_range(r, 1, 2 * MB / PAGE) * PAGE);
 		for (i = 0; i < AREA_BUFFERS; i++)
 			if (fd[i] >= 0)
 				close(fd[i]);

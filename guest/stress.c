@@ -62,7 +62,7 @@ static const struct scheme {
 } schemes[] = {
 	{ "region", "_blocks", "enabled", "1" },
 	{ "cpb", "_sets", "enabled", "1" },
-	{ "pcpa", "_kb", "size", "64M" },
+	{ "pcpa", "_kb", "size", "8M" },
 	{ "rightsize", "_blocks", "enabled", "1" },	/* it has none */
 	{ "pcpa", "_kb", "size", "32M" },
 };
