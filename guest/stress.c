@@ -64,7 +64,6 @@ static const struct scheme {
 	{ "cpb", "_sets", "enabled", "1" },
 	{ "pcpa", "_kb", "size", "8M" },
 	{ "rightsize", "_blocks", "enabled", "1" },	/* it has none */
-	{ "pcpa", "_kb", "size", "32M" },
 };
 
 #define NR_SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
