@@ -13,6 +13,8 @@ from cohort.runs import RunDir, RunSpec
 pytestmark = pytest.mark.integration
 
 LAUNCHES = 3
+# A checked kernel in a storm, on a host that may be busy with other tests.
+LAUNCH_TIMEOUT_MS = 400_000
 # guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
 CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "cma=32M")
 # At least so often in a run of LAUNCHES.
@@ -51,7 +53,7 @@ def test_nothing_breaks_and_no_memory_is_lost_under_stress(
         timeout_s=1200,
         kernel=KernelSpec.variant("debug"),
         cmdline=(*CMDLINE, f"phone_stress={toggled}"),
-        change=(("machine.cpus", cpus),),
+        change=(("machine.cpus", cpus), ("time.launch_timeout_ms", LAUNCH_TIMEOUT_MS)),
     )
     run = runs.execute(spec)
     assert kunit.splats((run.path / "console.log").read_text(errors="replace")) == []
