@@ -7,23 +7,13 @@
 #include <stdlib.h>
 
 #include "arith_pcpa.h"
+#include "random.h"
 
 #define PAGES	(16 * COHORT_CHUNK)
 #define ROUNDS	200000
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-static uint64_t state;
 static unsigned int broken;
-
-/* splitmix64 */
-static uint64_t next(void)
-{
-	uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
 
 static void expect(int cond, const char *what)
 {

@@ -12,24 +12,14 @@
 #include <stdlib.h>
 
 #include "arith.h"
+#include "random.h"
 
 #define ROUNDS		200	/* random histories of one block, an order */
 #define STEPS		2000	/* operations in one history */
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SHOWN		5	/* failures printed of one case */
 
-static uint64_t state;
 static unsigned int broken;	/* expectations of the case that runs */
-
-/* splitmix64 */
-static uint64_t next(void)
-{
-	uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
 
 static unsigned int below(unsigned int n)
 {
