@@ -35,7 +35,7 @@ def test_region_orders_extend_region() -> None:
     for order in (5, 6, 7, 8):
         policy = load_policy(f"region{order}")
         assert policy.cmdline == [
-            "cohort=region",
+            "cohort=region,rightsize",
             "slab_max_order=0",
             f"cohort.region_order={order}",
         ]
