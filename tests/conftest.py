@@ -96,11 +96,11 @@ def tree(announce: Callable[[str], Update]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kernel(announce: Callable[[str], Update]) -> Callable[[str], Kernel]:
-    """Build a kernel variant: "stock", "cohort" or "debug"."""
+def kernel(announce: Callable[[str], Update]) -> Callable[..., Kernel]:
+    """Build a kernel variant, "stock", "cohort" or "debug", for x86_64 or another machine."""
 
-    def make(variant: str) -> Kernel:
-        spec = KernelSpec.variant(variant)
+    def make(variant: str, arch: str = "x86_64") -> Kernel:
+        spec = KernelSpec.variant(variant, arch)
         return build(spec, announce(f"building kernel {spec.name}"))
 
     return make

@@ -1,7 +1,14 @@
 """Helpers that are no fixtures."""
 
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from cohort import host
+from cohort.kernel.build import Kernel, find_arch
+from cohort.phone.initramfs import build_initramfs
+from cohort.vm import machine
+from cohort.vm.machine import VmSpec
 
 
 @dataclass(frozen=True)
@@ -19,3 +26,58 @@ def snapshot(tree: Path) -> dict[str, bytes | None]:
         str(path.relative_to(tree)): path.read_bytes() if path.is_file() else None
         for path in sorted(tree.rglob("*"))
     }
+
+
+@dataclass(frozen=True)
+class SmallGuest:
+    """A machine whose one process is a test: it prints "ok WHAT" or "not ok WHAT", a line a
+    claim, and "done" in the end. `storage_mb` is an empty ext4 file system on an NVDIMM."""
+
+    kernel: Kernel
+    initrd: Path
+    run_dir: Path
+    storage_mb: int = 0
+    limit_s: float = 120
+
+    def boot(self, *words: str, memory_mb: int = 1024, cpus: int = 2) -> str:
+        """Boot with these words on the command line; what the console said."""
+        spec = VmSpec(
+            self.run_dir,
+            self.kernel.image,
+            "tcg",
+            memory_mb,
+            cpus,
+            initrd=self.initrd,
+            storage=self._storage() if self.storage_mb else None,
+            cmdline=words,
+            arch=self.kernel.arch,
+        )
+        subprocess.run(
+            machine.arguments(spec), timeout=self.limit_s, check=True, capture_output=True
+        )
+        return spec.console.read_text(errors="replace").replace("\r", "")
+
+    def _storage(self) -> Path:
+        storage = self.run_dir / "storage"
+        with storage.open("wb") as file:
+            file.truncate(self.storage_mb << 20)
+        made = host.run([host.need("mke2fs"), "-q", "-t", "ext4", "-F", str(storage)])
+        assert made.returncode == 0, made.stderr
+        return storage
+
+
+def small_initrd(source: Path, kernel: Kernel, run_dir: Path) -> Path:
+    """An initramfs whose init is this C file, compiled for the kernel's machine."""
+    program = run_dir / "init"
+    words = ["-O1", "-Wall", "-Wextra", "-Werror", "-static", "-o", str(program), str(source)]
+    done = host.run([host.need(f"{find_arch(kernel.arch).cross}gcc"), *words])
+    assert done.returncode == 0, done.stderr
+    return build_initramfs(program, "", run_dir / "initramfs.cpio")
+
+
+def claims_of(console: str) -> list[str]:
+    """The lines of a small guest's claims; AssertionError if one is not so, or it did not end."""
+    lines = [x for x in console.splitlines() if x.startswith(("ok ", "not ok "))]
+    assert "\ndone\n" in console, console[-3000:]
+    assert [x for x in lines if x.startswith("not")] == [], console[-3000:]
+    return lines

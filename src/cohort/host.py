@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 # The Debian package each program comes from, for the hint.
 PACKAGES = {
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    "aarch64-linux-gnu-ld": "binutils-aarch64-linux-gnu",
     "apt-get": "apt",
     "bc": "bc",
     "bison": "bison",
@@ -33,6 +35,7 @@ PACKAGES = {
     "patch": "patch",
     "perl": "perl",
     "readelf": "binutils",
+    "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
     "setpriv": "util-linux",
     "tar": "tar",

@@ -14,6 +14,7 @@ from rich.console import Console
 from cohort import paths, runs
 from cohort.cli import main
 from cohort.errors import UsageError
+from cohort.policy import load_policy
 from cohort.results.catalogue import BY_NAME
 from cohort.results.runs import Result
 from cohort.runs import RunDir, RunSpec
@@ -143,7 +144,8 @@ def test_knobs_are_written_after_the_policys(tmp_path: Path) -> None:
     content = TEXT.replace('policy = "none"', 'policy = "tuned"\nsysctl = { "vm.swappiness" = 5 }')
     study = load_study(write(tmp_path, content))
     policy = matrix.specs_of(study, study.columns, Options())[0].policy
-    assert policy.writes()[-1] == ("/proc/sys/vm/swappiness", "5")
+    assert policy.sysctl == load_policy("tuned").sysctl | {"vm.swappiness": "5"}
+    assert list(policy.sysctl)[-1] == "vm.swappiness"
     assert policy.name == "tuned"
 
 

@@ -69,8 +69,15 @@ def test_an_unknown_machine(spec: VmSpec) -> None:
         machine.arguments(VmSpec(spec.run_dir, spec.kernel, "tcg", 1024, 2, arch="vax"))
 
 
+def test_no_storage_on_a_machine_without_nvdimms(spec: VmSpec) -> None:
+    with pytest.raises(UsageError, match="arm64 does not have"):
+        machine.arguments(replace(spec, arch="arm64"))
+    assert "console=ttyAMA0" in replace(spec, arch="arm64", storage=None).kernel_cmdline
+
+
 def test_a_missing_emulator(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(machine.EMULATORS, "x86_64", machine.Emulator("qemu-gone", "q35"))
+    gone = replace(machine.emulator("x86_64"), program="qemu-gone")
+    monkeypatch.setitem(machine.EMULATORS, "x86_64", gone)
     with pytest.raises(MissingTool, match="qemu-gone"):
         machine.arguments(spec)
 

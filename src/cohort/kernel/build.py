@@ -24,15 +24,19 @@ ERROR_LINES = 12
 
 @dataclass(frozen=True)
 class Arch:
-    """What the kernel's build calls a machine."""
+    """What the kernel's build calls a machine; `cross` is in front of its compiler's name."""
 
     name: str
     make: str
     target: str
     image: str
+    cross: str = ""
 
 
-ARCHES = {"x86_64": Arch("x86_64", "x86_64", "bzImage", "arch/x86/boot/bzImage")}
+ARCHES = {
+    "x86_64": Arch("x86_64", "x86_64", "bzImage", "arch/x86/boot/bzImage"),
+    "arm64": Arch("arm64", "arm64", "Image", "arch/arm64/boot/Image", "aarch64-linux-gnu-"),
+}
 
 
 # Fragments on top of the base, the machine's and the lab's own (the storage). `stock` is the same
@@ -107,7 +111,9 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
     with host.lock(paths.made("kernel") / "build.lock"):
         tree, tree_id = _prepare_tree(spec, update)
         out = paths.made("kernel", spec.name)
-        content = host.digest(tree_id, config.render(requests), host.version("gcc"), arch.name)
+        content = host.digest(
+            tree_id, config.render(requests), host.version(f"{arch.cross}gcc"), arch.name
+        )
         stamp = out / "cohort.stamp"
         image = out / arch.image
         current = stamp.is_file() and image.is_file() and stamp.read_text() == content
@@ -137,11 +143,12 @@ def environment() -> dict[str, str]:
 
 def make_command(tree: Path, out: Path, arch: Arch) -> list[str]:
     """Make without its targets; MissingTool for what it would miss half way."""
-    cc = "ccache gcc" if host.find("ccache") else "gcc"
-    for program in ("gcc", "ld", "flex", "bison", "bc", "perl"):
+    cc = f"ccache {arch.cross}gcc" if host.find("ccache") else f"{arch.cross}gcc"
+    for program in ("gcc", f"{arch.cross}gcc", f"{arch.cross}ld", "flex", "bison", "bc", "perl"):
         host.need(program)
     return [
         *(str(host.need("make")), "-C", str(tree), f"O={out}", f"ARCH={arch.make}", f"CC={cc}"),
+        *([f"CROSS_COMPILE={arch.cross}"] if arch.cross else []),
         # The image is the same for the same sources, whoever builds it, when and how often.
         *("KBUILD_BUILD_TIMESTAMP=2024-01-01", "KBUILD_BUILD_VERSION=1"),
         *("KBUILD_BUILD_USER=cohort", "KBUILD_BUILD_HOST=lab", "LOCALVERSION="),

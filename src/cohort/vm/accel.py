@@ -73,11 +73,13 @@ def last_verdict() -> Probe | str:
 
 def _probe(kernel: Kernel) -> str:
     """Boot without a root file system: the kernel panics, restarts, and QEMU ends. Empty if so."""
+    emulator = machine.emulator(kernel.arch)
     with_kvm = [
-        *(str(host.need(machine.emulator(kernel.arch).program)), "-M", "q35", "-m", "256"),
-        *(*machine.ACCEL_ARGS["kvm"], "-nographic", "-nodefaults", "-no-user-config"),
+        *(str(host.need(emulator.program)), "-M", emulator.machine, "-m", "256"),
+        *(*machine.ACCEL_ARGS["kvm"], "-cpu", "host"),
+        *("-nographic", "-nodefaults", "-no-user-config"),
         *("-no-reboot", "-serial", "stdio", "-kernel", str(kernel.image)),
-        *("-append", "console=ttyS0 panic=-1"),
+        *("-append", f"console={emulator.console} panic=-1"),
     ]
     command = [str(host.need("setpriv")), "--pdeathsig", "KILL", *with_kvm]
     try:

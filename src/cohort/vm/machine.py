@@ -11,22 +11,22 @@ Accel = Literal["deterministic", "tcg", "kvm"]
 
 # erms and fsrm would make the kernel copy and clear with `rep`, which TCG runs byte by byte;
 # rdrand and rdseed would bring the host's randomness into the run.
-CPU = "max,-erms,-fsrm,-rdrand,-rdseed"
+X86_CPU = "max,-erms,-fsrm,-rdrand,-rdseed"
 
 # Virtual time counts instructions and jumps over idle time, and one thread runs all virtual CPUs:
 # the run then depends on nothing of the host.
 ACCEL_ARGS: dict[Accel, tuple[str, ...]] = {
     "deterministic": (
         *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
-        *("-rtc", "base=2024-01-01,clock=vm", "-cpu", CPU),
+        *("-rtc", "base=2024-01-01,clock=vm"),
     ),
-    "tcg": ("-accel", "tcg,thread=multi", "-cpu", CPU),
-    "kvm": ("-accel", "kvm", "-cpu", "host"),
+    "tcg": ("-accel", "tcg,thread=multi"),
+    "kvm": ("-accel", "kvm"),
 }
 
 # What makes a kernel end on failure, and every run see the same addresses and randomness.
 CMDLINE = (
-    *("console=ttyS0", "nokaslr", "norandmaps", "random.trust_cpu=off"),
+    *("nokaslr", "norandmaps", "random.trust_cpu=off"),
     *("panic=-1", "oops=panic"),
 )
 
@@ -37,13 +37,20 @@ SECTOR = 512
 
 @dataclass(frozen=True)
 class Emulator:
-    """QEMU for one machine architecture."""
+    """QEMU for one machine architecture: the CPU it emulates, the guest's name of its serial
+    port, and whether it has NVDIMMs without firmware."""
 
     program: str
     machine: str
+    cpu: str
+    console: str
+    nvdimm: bool
 
 
-EMULATORS = {"x86_64": Emulator("qemu-system-x86_64", "q35,nvdimm=on")}
+EMULATORS = {
+    "x86_64": Emulator("qemu-system-x86_64", "q35,nvdimm=on", X86_CPU, "ttyS0", nvdimm=True),
+    "arm64": Emulator("qemu-system-aarch64", "virt", "cortex-a57", "ttyAMA0", nvdimm=False),
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,8 @@ class VmSpec:
     @property
     def kernel_cmdline(self) -> str:
         """The guest kernel's command line."""
-        return " ".join([*CMDLINE, *self._flash(), *self.cmdline])
+        console = f"console={emulator(self.arch).console}"
+        return " ".join([console, *CMDLINE, *self._flash(), *self.cmdline])
 
     def _flash(self) -> list[str]:
         """Put the device-mapper target `flash` over the whole of the storage."""
@@ -106,14 +114,17 @@ def emulator(arch: str) -> Emulator:
 
 
 def arguments(spec: VmSpec) -> list[str]:
-    """QEMU's argument vector."""
+    """QEMU's argument vector; UsageError for storage on a machine that cannot have it."""
     machine = emulator(spec.arch)
+    if spec.storage is not None and not machine.nvdimm:
+        raise UsageError(f"the phone's storage is an NVDIMM, which {spec.arch} does not have here")
     memory = f"{spec.memory_mb}"
     if spec.storage is not None:
         memory += f",slots=2,maxmem={spec.memory_mb + 8192}M"
     return [
         *(str(host.need(machine.program)), "-M", machine.machine, "-m", memory),
-        *(*ACCEL_ARGS[spec.accel], "-smp", str(spec.cpus)),
+        *(*ACCEL_ARGS[spec.accel], "-cpu", "host" if spec.accel == "kvm" else machine.cpu),
+        *("-smp", str(spec.cpus)),
         *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
         *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),
         *_records_arguments(spec),
