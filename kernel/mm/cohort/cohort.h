@@ -46,7 +46,7 @@
 #define COHORT_RETRY	(HZ / 2)
 
 /* Blocks worth of holes that unmovable pages may leave before they fill them. */
-#define COHORT_SPARE_BLOCKS	16UL
+#define COHORT_SPARE_BLOCKS	8UL
 
 /* Blocks looked at to find the one that is cheapest to empty. */
 #define COHORT_CANDIDATES	8
