@@ -298,6 +298,39 @@ bool __cohort_pcpa_free(struct page *page, unsigned long pfn, unsigned int order
 	return ours;
 }
 
+/* Pages that follow each other and need nothing but their bits; 0 if there is more to do. */
+static unsigned long plain_run(const struct cohort_area *area, const unsigned long *pfn,
+			       unsigned int nr)
+{
+	unsigned long i = pfn[0] - area->base, n = 1, end;
+
+	while (n < nr && pfn[n] == pfn[0] + n)
+		n++;
+	end = i + n;
+	if (!covers(area, pfn[0]) || end > area->nr ||
+	    (end > area->hold_start && i < area->hold_end) ||
+	    find_next_zero_bit(area->own, end, i) < end ||
+	    find_next_bit(area->client, end, i) < end || find_next_bit(area->lent, end, i) < end)
+		return 0;
+	return n;
+}
+
+/* Return: how many of them are done. */
+static unsigned int park_some(struct cohort_area *area, const unsigned long *pfn,
+			      unsigned int nr)
+{
+	unsigned long n = plain_run(area, pfn, nr);
+
+	if (n) {
+		cohort_area_map_set(&area->map, pfn[0] - area->base, n);
+		count_free(area, n);
+	} else if (covers(area, pfn[0]) && test_bit(pfn[0] - area->base, area->own)) {
+		park_one(area, pfn[0] - area->base);
+		n = 1;
+	}
+	return n;
+}
+
 /**
  * cohort_area_park() - the same for many single pages
  * @pfn: their frames; those that are not the area's any longer go to the buddy
@@ -308,12 +341,13 @@ void cohort_area_park(const unsigned long *pfn, unsigned int nr)
 {
 	struct cohort_area *area;
 	unsigned long flags;
-	unsigned int n = 0;
+	unsigned int n = 0, some;
 
 	while (n < nr && (area = cohort_area_lock(&flags))) {
-		for (; n < nr && covers(area, pfn[n]) &&
-		       test_bit(pfn[n] - area->base, area->own); n++)
-			park_one(area, pfn[n] - area->base);
+		do {
+			some = park_some(area, pfn + n, nr - n);
+			n += some;
+		} while (some && n < nr);
 		cohort_area_unlock(area, flags);
 		if (n < nr)
 			cohort_buddy_give(pfn_to_page(pfn[n++]), 0);

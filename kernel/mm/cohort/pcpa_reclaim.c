@@ -8,6 +8,10 @@
  * batches: off the LRU under one hold of its lock, out of the page cache under
  * one hold of each file's, and straight back to the area.
  *
+ * What is mapped waits for a second round, and what several processes have
+ * mapped for a third: those are many at once before the other CPUs are told to
+ * forget them, as telling them takes as long as dropping hundreds of pages.
+ *
  * What cannot be dropped is moved: for a contiguous piece at once
  * (pcpa_contig.c), else in the background (pcpa_tidy.c).
  */
@@ -33,8 +37,11 @@
 #include "cohort.h"
 #include "pcpa.h"
 
-/* Folios dropped together: one TLB flush, one hold of the LRU's lock. */
+/* Folios dropped together: one hold of the LRU's lock. */
 #define BATCH		64U
+
+/* Mapped folios dropped together, all locked meanwhile: one TLB flush. */
+#define FLUSH_BATCH	512U
 
 /* A smaller request is not worth waking the other scanner. */
 #define HELP_FROM	1024UL
@@ -153,50 +160,59 @@ enum cohort_busy cohort_busy_why(struct folio *folio, bool shared)
 	return COHORT_BUSY_NONE;
 }
 
-static bool batch_add(struct batch *batch, struct page *page, bool shared)
+/* Flags of a page that can be dropped: on the LRU, and none of these. */
+#define KEEP_FLAGS	(BIT(PG_dirty) | BIT(PG_writeback) | BIT(PG_swapbacked) | \
+			 BIT(PG_unevictable) | BIT(PG_mlocked))
+
+static bool looks_clean(unsigned long flags)
+{
+	return (flags & (BIT(PG_lru) | KEEP_FLAGS)) == BIT(PG_lru);
+}
+
+/* How often pages may be mapped that a round takes. */
+enum round {
+	ROUND_UNMAPPED,
+	ROUND_ONE,
+	ROUND_SHARED,
+};
+
+static bool maps_ok(const struct page *page, enum round round)
+{
+	int maps = atomic_read(&page->_mapcount) + 1;
+
+	return maps <= (int)round || round == ROUND_SHARED;
+}
+
+/* The same under the lock, and what only holds there. */
+static bool may_drop(struct folio *folio, enum round round)
+{
+	struct address_space *mapping = folio_mapping(folio);
+
+	if (!mapping || !looks_clean(READ_ONCE(folio->flags)) || !maps_ok(&folio->page, round) ||
+	    mapping->a_ops->free_folio)
+		return false;
+	return !folio_needs_release(folio) || filemap_release_folio(folio, GFP_KERNEL);
+}
+
+static void batch_add(struct batch *batch, struct page *page, enum round round)
 {
 	unsigned long flags = READ_ONCE(page->flags);
 	struct folio *folio;
 
-	if (!(flags & BIT(PG_lru)) || flags & (BIT(PG_dirty) | BIT(PG_writeback)))
-		return false;
+	if (!looks_clean(flags) || flags & BIT(PG_locked) ||
+	    !maps_ok(page, round))
+		return;
 	folio = cohort_get_single(page);
 	if (!folio)
-		return false;
+		return;
 	if (!folio_trylock(folio)) {
 		folio_put(folio);
-		return false;
+		return;
 	}
-	if (cohort_busy_why(folio, shared) || folio->mapping->a_ops->free_folio ||
-	    (folio_needs_release(folio) && !filemap_release_folio(folio, GFP_KERNEL))) {
+	if (may_drop(folio, round))
+		batch->folio[batch->nr++] = folio;
+	else
 		batch_keep(folio);
-		return false;
-	}
-	batch->folio[batch->nr++] = folio;
-	return true;
-}
-
-/* The folios that stay move to the front of the others' places. */
-static void batch_unmap(struct batch *batch)
-{
-	unsigned int i, nr = 0;
-	bool flush = false;
-
-	for (i = 0; i < batch->nr; i++) {
-		struct folio *folio = batch->folio[i];
-
-		if (folio_mapped(folio)) {
-			try_to_unmap(folio, TTU_BATCH_FLUSH);
-			flush = true;
-		}
-		if (folio_mapped(folio) || folio_test_dirty(folio))
-			batch_keep(folio);
-		else
-			batch->folio[nr++] = folio;
-	}
-	batch->nr = nr;
-	if (flush)
-		try_to_unmap_flush();
 }
 
 static void lru_count(struct lruvec *lruvec, const struct folio *folio, long *nr)
@@ -251,33 +267,68 @@ static void batch_isolate(struct batch *batch)
 		batch_keep(busy[--nr_busy]);
 }
 
-static void *shadow_of(struct address_space *mapping, struct folio *folio)
-{
-	if (mapping_exiting(mapping) || dax_mapping(mapping))
-		return NULL;
-	return workingset_eviction(folio, NULL);
-}
-
 /**
  * struct removal - folios of one file on their way out of the page cache
  * @mapping: the file, its i_lock and i_pages locked
  * @xas: where the last one was stored
  * @next: the index behind it, ULONG_MAX before there was one
+ * @values: shadows stored since in its node that the node does not count yet
  * @memcg: who is charged for those that are not accounted yet
  * @pgdat: their node
  * @nr: how many
+ * @shadow: of folios evicted now, those of the working set last; or NULL
+ * @aged: folios that got a shadow of those, beside the first
  */
 struct removal {
 	struct address_space *mapping;
 	struct xa_state xas;
 	pgoff_t next;
+	unsigned int values;
 	struct mem_cgroup *memcg;
 	struct pglist_data *pgdat;
 	long nr;
+	void *shadow[2];
+	unsigned long aged;
 };
+
+/* A batch goes at one moment, so that its pages are as old as each other. */
+static void *shadow_of(struct removal *rm, struct folio *folio)
+{
+	void **shadow = &rm->shadow[folio_test_workingset(folio)];
+
+	if (mapping_exiting(rm->mapping) || dax_mapping(rm->mapping))
+		return NULL;
+	if (lru_gen_enabled())
+		return workingset_eviction(folio, NULL);
+	if (*shadow)
+		rm->aged++;
+	else
+		*shadow = workingset_eviction(folio, NULL);
+	return *shadow;
+}
+
+/* The time that passes for what was evicted before. */
+static void removal_age(struct removal *rm)
+{
+	if (rm->aged)
+		workingset_age_nonresident(mem_cgroup_lruvec(NULL, rm->pgdat), rm->aged);
+	rm->aged = 0;
+	memset(rm->shadow, 0, sizeof(rm->shadow));
+}
+
+/* A node learns what became of it. */
+static void removal_flush(struct removal *rm)
+{
+	if (!rm->values)
+		return;
+	rm->xas.xa_node->nr_values += rm->values;
+	rm->xas.xa_update(rm->xas.xa_node);
+	rm->values = 0;
+}
 
 static void removal_account(struct removal *rm)
 {
+	rm->mapping->nrpages -= rm->nr;
 	if (rm->nr && rm->memcg)
 		__mod_lruvec_state(mem_cgroup_lruvec(rm->memcg, rm->pgdat), NR_FILE_PAGES,
 				   -rm->nr);
@@ -294,6 +345,7 @@ static void removal_begin(struct removal *rm, struct folio *folio)
 	rm->memcg = folio_memcg(folio);
 	rm->pgdat = folio_pgdat(folio);
 	rm->nr = 0;
+	rm->values = 0;
 	rm->xas = (struct xa_state)__XA_STATE(&mapping->i_pages, folio->index, 0, 0);
 	rm->next = ULONG_MAX;
 	mapping_set_update(&rm->xas, mapping);
@@ -305,6 +357,7 @@ static void removal_end(struct removal *rm)
 {
 	struct address_space *mapping = rm->mapping;
 
+	removal_flush(rm);
 	removal_account(rm);
 	xas_unlock_irq(&rm->xas);
 	if (mapping_shrinkable(mapping))
@@ -312,19 +365,39 @@ static void removal_end(struct removal *rm)
 	spin_unlock(&mapping->host->i_lock);
 }
 
+/*
+ * The folio stands behind the last one in a node of the tree in which nothing is
+ * marked: the slot is all there is to change.
+ */
+static bool removal_next(struct removal *rm, struct folio *folio, void *shadow)
+{
+	struct xa_node *node = rm->xas.xa_node;
+	unsigned int offset = folio->index & XA_CHUNK_MASK, mark;
+
+	if (!shadow || !offset || folio->index != rm->next || !rm->xas.xa_update)
+		return false;
+	for (mark = 0; mark < XA_MAX_MARKS; mark++)
+		if (!bitmap_empty(node->marks[mark], XA_CHUNK_SIZE))
+			return false;
+	rcu_assign_pointer(node->slots[offset], shadow);
+	rm->xas.xa_index++;
+	rm->xas.xa_offset = offset;
+	rm->values++;
+	return true;
+}
+
 /* Neighbours in the area are neighbours in the file, mostly. */
 static void removal_store(struct removal *rm, struct folio *folio, void *shadow)
 {
-	/* A node may go with its last entry: only a shadow leaves the walk where it is. */
-	if (folio->index == rm->next)
-		xas_next(&rm->xas);
-	else
+	if (!removal_next(rm, folio, shadow)) {
+		removal_flush(rm);
 		xas_set(&rm->xas, folio->index);
-	xas_store(&rm->xas, shadow);
-	rm->next = shadow ? folio->index + 1 : ULONG_MAX;
-	xas_init_marks(&rm->xas);
+		xas_store(&rm->xas, shadow);
+		xas_init_marks(&rm->xas);
+	}
+	/* A node may go with its last entry: only a shadow leaves the walk where it is. */
+	rm->next = shadow && rm->xas.xa_node ? folio->index + 1 : ULONG_MAX;
 	folio->mapping = NULL;
-	rm->mapping->nrpages--;
 }
 
 /* True if the folio is out of the cache, with no reference left. */
@@ -337,9 +410,10 @@ static bool remove_one(struct removal *rm, struct folio *folio)
 		folio_ref_unfreeze(folio, 2);
 		return false;
 	}
-	folio_clear_active(folio);
+	if (folio_test_active(folio))
+		folio_clear_active(folio);
 	trail_add(rm->mapping, folio->index);
-	removal_store(rm, folio, shadow_of(rm->mapping, folio));
+	removal_store(rm, folio, shadow_of(rm, folio));
 	if (folio_memcg(folio) != rm->memcg) {
 		removal_account(rm);
 		rm->memcg = folio_memcg(folio);
@@ -371,8 +445,10 @@ static void batch_remove(struct batch *batch)
 		else
 			busy[nr_busy++] = folio;
 	}
-	if (rm.mapping)
+	if (rm.mapping) {
 		removal_end(&rm);
+		removal_age(&rm);
+	}
 	batch->nr = nr;
 	while (nr_busy) {
 		struct folio *folio = busy[--nr_busy];
@@ -391,6 +467,7 @@ static void batch_free(struct batch *batch)
 
 	folio_batch_init(&fbatch);
 	for (i = 0; i < batch->nr; i++) {
+		/* A reader may wait without a reference. */
 		folio_unlock(batch->folio[i]);
 		if (folio_batch_add(&fbatch, batch->folio[i]) && i + 1 < batch->nr)
 			continue;
@@ -403,16 +480,62 @@ static void batch_free(struct batch *batch)
 	cohort_area_park(pfn, nr);
 }
 
-/* Return: pages that are free now. */
+/* What was isolated goes. Return: pages that are free now. */
 static unsigned int batch_drop(struct batch *batch)
 {
 	unsigned int nr;
 
-	batch_unmap(batch);
-	batch_isolate(batch);
 	batch_remove(batch);
 	batch_free(batch);
 	nr = batch->nr;
+	batch->nr = 0;
+	return nr;
+}
+
+/* mapped pages */
+
+/* All of the list, isolated and locked, is unmapped; what stays goes back to the LRU. */
+static void list_unmap(struct list_head *list)
+{
+	struct folio *folio, *next;
+
+	list_for_each_entry(folio, list, lru)
+		try_to_unmap(folio, TTU_BATCH_FLUSH);
+	try_to_unmap_flush();
+	list_for_each_entry_safe(folio, next, list, lru) {
+		if (!folio_mapped(folio) && !folio_test_dirty(folio))
+			continue;
+		list_del(&folio->lru);
+		folio_add_lru(folio);
+		batch_keep(folio);
+	}
+}
+
+static unsigned int list_drop(struct list_head *list)
+{
+	struct batch batch = { .nr = 0 };
+	struct folio *folio, *next;
+	unsigned int nr = 0;
+
+	list_unmap(list);
+	list_for_each_entry_safe(folio, next, list, lru) {
+		list_del(&folio->lru);
+		batch.folio[batch.nr++] = folio;
+		if (batch.nr == BATCH)
+			nr += batch_drop(&batch);
+	}
+	return nr + batch_drop(&batch);
+}
+
+/* Return: folios that joined the list. */
+static unsigned int batch_to_list(struct batch *batch, struct list_head *list)
+{
+	unsigned int i, nr;
+
+	batch_isolate(batch);
+	nr = batch->nr;
+	for (i = 0; i < nr; i++)
+		list_add_tail(&batch->folio[i]->lru, list);
 	batch->nr = 0;
 	return nr;
 }
@@ -426,9 +549,9 @@ static unsigned int batch_drop(struct batch *batch)
  * @base: first frame of the area
  * @want: pages the request needs, in blocks of @order
  * @order: what it can use
- * @shared: also pages that several processes have mapped
  * @room: pages it has got, in such blocks
  * @dropped: pages of the cache that went
+ * @unmapped: of those, pages that were mapped
  * @help: the scanner from above
  */
 struct job {
@@ -437,9 +560,9 @@ struct job {
 	unsigned long base;
 	unsigned long want;
 	unsigned int order;
-	bool shared;
 	atomic_long_t room;
 	atomic_long_t dropped;
+	unsigned long unmapped;
 	struct work_struct help;
 };
 
@@ -471,15 +594,37 @@ static void chunk_drop(struct job *job, unsigned long c)
 	if (!chunk_look(job, c, cached, &before))
 		return;
 	for_each_set_bit(i, cached, COHORT_CHUNK) {
-		batch_add(&batch, pfn_to_page(job->base + c * COHORT_CHUNK + i), job->shared);
-		if (batch.nr == BATCH)
+		batch_add(&batch, pfn_to_page(job->base + c * COHORT_CHUNK + i),
+			  ROUND_UNMAPPED);
+		if (batch.nr == BATCH) {
+			batch_isolate(&batch);
 			nr += batch_drop(&batch);
+		}
 	}
+	batch_isolate(&batch);
 	nr += batch_drop(&batch);
 	chunk_look(job, c, cached, &after);
 	atomic_long_add(nr, &job->dropped);
 	if (after > before)
 		atomic_long_add(after - before, &job->room);
+}
+
+/* Mapped pages of a chunk join those that are to go. Return: how many. */
+static unsigned int chunk_list(struct job *job, unsigned long c, enum round round,
+			       struct list_head *list)
+{
+	unsigned long cached[BITS_TO_LONGS(COHORT_CHUNK)] = {}, room, i;
+	struct batch batch = { .nr = 0 };
+	unsigned int nr = 0;
+
+	if (!chunk_look(job, c, cached, &room))
+		return 0;
+	for_each_set_bit(i, cached, COHORT_CHUNK) {
+		batch_add(&batch, pfn_to_page(job->base + c * COHORT_CHUNK + i), round);
+		if (batch.nr == BATCH)
+			nr += batch_to_list(&batch, list);
+	}
+	return nr + batch_to_list(&batch, list);
 }
 
 static bool next_chunk(struct job *job, bool down, unsigned long *c)
@@ -548,6 +693,31 @@ static bool job_begin(struct job *job)
 	return true;
 }
 
+/*
+ * Mapped pages between two chunks, until the request is met as far as the list
+ * tells: a page of it may miss a neighbour, and then it goes on.
+ */
+static void job_unmap(struct job *job, unsigned long lo, unsigned long hi, enum round round)
+{
+	unsigned int noreclaim = memalloc_noreclaim_save(), nr = 0;
+	LIST_HEAD(list);
+
+	for (; lo < hi && atomic_long_read(&job->room) < job->want; lo++) {
+		nr += chunk_list(job, lo, round, &list);
+		if (nr && (nr >= FLUSH_BATCH || lo + 1 == hi ||
+			   atomic_long_read(&job->room) + nr >= job->want)) {
+			nr = list_drop(&list);
+			job->unmapped += nr;
+			atomic_long_add(nr, &job->dropped);
+			nr = 0;
+			if (job->want != ULONG_MAX)
+				job_begin(job);
+		}
+		cond_resched();
+	}
+	memalloc_noreclaim_restore(noreclaim);
+}
+
 /**
  * cohort_area_drop() - drop whatever is clean between two pages of the area
  * @base: first frame of the area
@@ -559,7 +729,7 @@ static bool job_begin(struct job *job)
 void cohort_area_drop(unsigned long base, unsigned long start, unsigned long end)
 {
 	struct job job = {
-		.base = base, .want = ULONG_MAX, .shared = true,
+		.base = base, .want = ULONG_MAX,
 		.walk = {
 			.lo = start / COHORT_CHUNK, .hi = DIV_ROUND_UP(end, COHORT_CHUNK),
 		},
@@ -567,6 +737,7 @@ void cohort_area_drop(unsigned long base, unsigned long start, unsigned long end
 
 	fs_reclaim_acquire(GFP_KERNEL);
 	job_run(&job);
+	job_unmap(&job, start / COHORT_CHUNK, DIV_ROUND_UP(end, COHORT_CHUNK), ROUND_SHARED);
 	fs_reclaim_release(GFP_KERNEL);
 	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
 }
@@ -576,7 +747,7 @@ void cohort_area_drop(unsigned long base, unsigned long start, unsigned long end
  * @want: pages, in blocks of
  * @order: this order, or larger ones
  *
- * Drops clean page cache, first that of one process or none.
+ * Drops clean page cache: first what nobody has mapped, at last what many have.
  *
  * Context: where GFP_KERNEL may reclaim.
  * Return: pages that are free in such blocks, @want or more if it could be met.
@@ -586,7 +757,7 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 	struct job job = {
 		.want = want, .order = min(order, COHORT_CHUNK_ORDER),
 	};
-	unsigned long room;
+	unsigned long room, chunks;
 	u64 start = ktime_get_ns();
 
 	if (!job_begin(&job))
@@ -594,12 +765,11 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 	room = atomic_long_read(&job.room);
 	if (room >= want || time_before(jiffies, READ_ONCE(barren)))
 		return room;
+	chunks = job.walk.hi;
 	fs_reclaim_acquire(GFP_KERNEL);
 	job_run(&job);
-	if (atomic_long_read(&job.room) < want && job_begin(&job)) {
-		job.shared = true;
-		job_run(&job);
-	}
+	job_unmap(&job, 0, chunks, ROUND_ONE);
+	job_unmap(&job, 0, chunks, ROUND_SHARED);
 	fs_reclaim_release(GFP_KERNEL);
 	room = atomic_long_read(&job.room);
 	if (room < want)
@@ -608,7 +778,8 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
 	start = ktime_get_ns() - start;
 	atomic_long_add(start, &cohort_quick_ns);
-	trace_cohort_quick_reclaim(want, order, room, atomic_long_read(&job.dropped), start);
+	trace_cohort_quick_reclaim(want, order, room, atomic_long_read(&job.dropped),
+				   job.unmapped, start);
 	return room;
 }
 

@@ -141,15 +141,16 @@ TRACE_EVENT(cohort_class_change,
 TRACE_EVENT(cohort_quick_reclaim,
 
 	TP_PROTO(unsigned long want, unsigned int order, unsigned long room,
-		 unsigned long dropped, u64 ns),
+		 unsigned long dropped, unsigned long unmapped, u64 ns),
 
-	TP_ARGS(want, order, room, dropped, ns),
+	TP_ARGS(want, order, room, dropped, unmapped, ns),
 
 	TP_STRUCT__entry(
 		__field(unsigned long, want)
 		__field(unsigned int, order)
 		__field(unsigned long, room)
 		__field(unsigned long, dropped)
+		__field(unsigned long, unmapped)
 		__field(u64, ns)
 	),
 
@@ -158,12 +159,13 @@ TRACE_EVENT(cohort_quick_reclaim,
 		__entry->order = order;
 		__entry->room = room;
 		__entry->dropped = dropped;
+		__entry->unmapped = unmapped;
 		__entry->ns = ns;
 	),
 
-	TP_printk("want=%lu order=%u room=%lu dropped=%lu ns=%llu",
+	TP_printk("want=%lu order=%u room=%lu dropped=%lu unmapped=%lu ns=%llu",
 		  __entry->want, __entry->order, __entry->room, __entry->dropped,
-		  __entry->ns)
+		  __entry->unmapped, __entry->ns)
 );
 
 TRACE_EVENT(cohort_pcpa_contig,
