@@ -47,7 +47,7 @@
  * @map: free pages
  * @own: frames that are the area's; others were given back
  * @client: pages that clients have, or that wait in a window for one
- * @lent: pages that anybody has who can be moved away
+ * @lent: pages that anybody has who can be moved away, or who writes to a file
  * @nr_own: number of bits in @own
  * @nr_client: of @client
  * @nr_lent: of @lent
@@ -141,6 +141,7 @@ struct page *cohort_area_take(unsigned int order, enum cohort_use use,
 bool cohort_area_prep(struct page *page, unsigned int order, gfp_t gfp,
 		      unsigned int alloc_flags);
 void cohort_area_park(const unsigned long *pfn, unsigned int nr);
+void cohort_area_settle(unsigned long pfn);
 void cohort_area_disown(unsigned long start, unsigned long end);
 unsigned long cohort_area_give_free(void);
 void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes);
@@ -165,6 +166,7 @@ extern int cohort_pcpa_node;
 extern unsigned int cohort_pcpa_min_order;
 extern unsigned int cohort_pcpa_timer_ms;
 enum cohort_pcpa_state cohort_pcpa_state(void);
+bool cohort_pcpa_spare(int nid, unsigned long pages);
 void cohort_pcpa_want(void);
 void cohort_pcpa_got(unsigned long pages);
 struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order);

@@ -357,6 +357,24 @@ void cohort_area_park(const unsigned long *pfn, unsigned int nr)
 	count_vm_events(PGFREE, nr);
 }
 
+/**
+ * cohort_area_settle() - what was lent is clean page cache now
+ * @pfn: its frame; if it has changed hands meanwhile, it is counted wrong until
+ *	it is freed
+ */
+void cohort_area_settle(unsigned long pfn)
+{
+	struct cohort_area *area;
+	unsigned long flags;
+
+	area = cohort_area_lock(&flags);
+	if (!area)
+		return;
+	if (covers(area, pfn))
+		area->nr_lent -= __test_and_clear_bit(pfn - area->base, area->lent);
+	cohort_area_unlock(area, flags);
+}
+
 /* windows for one piece */
 
 /**

@@ -35,6 +35,12 @@
 /* Free pages that the page cache may still need are not lent. */
 #define LEND_KEEP	64UL
 
+/* Part of the area that may be lent for files that are being written. */
+#define WRITE_SHIFT	2
+
+/* Free pages elsewhere, above the low watermark, that files take which are mapped. */
+#define MAPPED_SPARE	64UL
+
 /* Clean cache elsewhere, as a part of the area, that is dropped before one lends. */
 #define PLENTY_SHIFT	2
 
@@ -113,6 +119,24 @@ void cohort_pcpa_got(unsigned long pages)
 	count_vm_events(COHORT_PCPA_CLIENT, pages);
 }
 
+/**
+ * cohort_pcpa_spare() - are there free pages outside of the area?
+ * @nid: node
+ * @pages: so many, in one zone, before kswapd is woken
+ */
+bool cohort_pcpa_spare(int nid, unsigned long pages)
+{
+	struct zone *zones = NODE_DATA(nid)->node_zones;
+	int z;
+
+	for (z = 0; z < MAX_NR_ZONES; z++)
+		if (populated_zone(&zones[z]) &&
+		    zone_watermark_ok(&zones[z], 0, low_wmark_pages(&zones[z]) + pages,
+				      MAX_NR_ZONES - 1, 0))
+			return true;
+	return false;
+}
+
 /* page cache */
 
 /* Nodes of the task's role, its cpuset and its memory policy. */
@@ -130,19 +154,26 @@ static bool node_ok(int nid, gfp_t gfp)
 	       (!cpusets_enabled() || node_isset(nid, cpuset_current_mems_allowed));
 }
 
-static bool area_node_ok(gfp_t gfp)
+static int area_node(void)
 {
 	const struct cohort_area *area;
 	int nid = NUMA_NO_NODE;
 
-	if (!IS_ENABLED(CONFIG_NUMA))
-		return true;
 	rcu_read_lock();
 	area = rcu_dereference(cohort_area);
 	if (area)
 		nid = area->nid;
 	rcu_read_unlock();
-	return nid != NUMA_NO_NODE && node_ok(nid, gfp);
+	return nid;
+}
+
+/*
+ * What is mapped is used again, is more work to drop, and somebody waits for it
+ * when it is read again: it goes elsewhere while that costs nobody anything.
+ */
+static bool better_elsewhere(struct address_space *mapping, int nid)
+{
+	return mapping_mapped(mapping) && cohort_pcpa_spare(nid, MAPPED_SPARE);
 }
 
 /* Pages of a file that are read, not written: those can be dropped. */
@@ -163,9 +194,13 @@ static bool is_clean(struct address_space *mapping, gfp_t gfp)
 struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp)
 {
 	struct page *page;
+	int nid;
 
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || !is_clean(mapping, gfp) ||
-	    !area_node_ok(gfp))
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || !is_clean(mapping, gfp))
+		return NULL;
+	nid = area_node();
+	if (nid == NUMA_NO_NODE || (IS_ENABLED(CONFIG_NUMA) && !node_ok(nid, gfp)) ||
+	    better_elsewhere(mapping, nid))
 		return NULL;
 	page = cohort_area_take(0, COHORT_USE_CACHE, NULL);
 	if (!page || !cohort_area_prep(page, 0, gfp | __GFP_COMP, 0))
@@ -191,12 +226,15 @@ static bool may_lend(gfp_t gfp, const struct alloc_context *ac, bool last)
 	struct cohort_pcpa_sizes sizes;
 
 	if (ac->migratetype != MIGRATE_MOVABLE || !(gfp & __GFP_DIRECT_RECLAIM) ||
-	    (gfp & __GFP_WRITE) || (current->flags & (PF_MEMALLOC | PF_MEMALLOC_PIN)) ||
+	    (current->flags & (PF_MEMALLOC | PF_MEMALLOC_PIN)) ||
 	    cohort_pcpa_state() != COHORT_PCACHE_ONLY)
 		return false;
 	cohort_pcpa_sizes(&sizes);
 	if (sizes.free <= LEND_KEEP)
 		return false;
+	/* Dirty for a while; written back it is page cache like any other. */
+	if (gfp & __GFP_WRITE)
+		return sizes.lent < sizes.size >> WRITE_SHIFT;
 	/* While there is clean cache elsewhere, kswapd has something to fill the area with. */
 	return last || cache_is_scarce(&sizes);
 }
@@ -264,6 +302,7 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
 	if (!page || !cohort_area_prep(page, 0, gfp, alloc_flags))
 		return NULL;
 	count_vm_event(COHORT_PCPA_LENT);
+	cohort_pcpa_tidy_soon();
 	return page;
 }
 

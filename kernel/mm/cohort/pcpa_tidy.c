@@ -3,9 +3,10 @@
  * Moving pages into and out of the page-cache-preferred area, in the background.
  *
  * Out go pages that could not be dropped if a client came: dirty ones, loans,
- * while clients are served also what several processes share.  In comes, when
- * kswapd runs, clean page cache of other places, so that free pages of the area
- * are as good as free pages elsewhere.
+ * while clients are served also what several processes share; and hot ones, which
+ * somebody would miss.  In comes cold page cache of other places, so that free pages
+ * are elsewhere, where everybody can have them: a little at a time, and faster when
+ * kswapd runs.
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
@@ -31,10 +32,15 @@
 /* Turns without anything to do after which it sleeps until pages are taken again. */
 #define TIDY_TURNS	40U
 
-/* Pulling: pages looked at and moved in a turn, and the part of the area that is left free. */
+/* Pulling: pages looked at and moved at a time, both in a turn, and left free for readers. */
 #define PULL_LOOK	4096UL
 #define PULL_MOVE	64
-#define PULL_KEEP_SHIFT	4
+#define PULL_LOOKS	8U
+#define PULL_TURN	512U
+#define PULL_KEEP	512UL
+
+/* Page cache elsewhere, as a part of the area, below which any page is pulled. */
+#define SCARCE_SHIFT	4
 
 /* A look that found little is not repeated at once. */
 #define PULL_BARREN	(HZ / 50)
@@ -96,128 +102,14 @@ bool cohort_isolate_page(struct page *page, struct list_head *list)
 	return done;
 }
 
-/* tidying, in the background */
-
-static void tidy_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(tidy, tidy_work);
-static unsigned long tidy_hand;
-static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
-static atomic_t tidy_awake;
-
-/* Free memory of which one may take some to make the area clean. */
-static bool memory_to_spare(struct zone *zone)
-{
-	return zone_watermark_ok(zone, 0, high_wmark_pages(zone) + 2 * TIDY_MOVE, 0, 0);
-}
-
 /* A page in use: to drop it is more work, and it would be read again. */
 static bool hot(struct page *page)
 {
-	return READ_ONCE(page->flags) & BIT(PG_active) || atomic_read(&page->_mapcount) >= 0;
+	return READ_ONCE(page->flags) & (BIT(PG_active) | BIT(PG_workingset)) ||
+	       atomic_read(&page->_mapcount) >= 0;
 }
 
-/*
- * Dirty pages leave as they are found, and loans.  While clients are served,
- * what several processes share does, too: a client could not have it.  Hot pages
- * leave a few at a time, so that what is dropped one day is what nobody misses.
- */
-static bool untidy(const struct cohort_area *area, unsigned long i, bool all,
-		   unsigned int *heat)
-{
-	struct page *page = pfn_to_page(area->base + i);
-
-	if (!test_bit(i, area->own) || test_bit(i, area->client))
-		return false;
-	/* A wrong guess is found out when the page is isolated. */
-	if (data_race(cohort_area_map_test(&area->map, i)))
-		return false;
-	if (test_bit(i, area->lent) || (PageDirty(page) && !PageWriteback(page)) ||
-	    (all && atomic_read(&page->_mapcount) > 0))
-		return true;
-	if (!*heat || !hot(page))
-		return false;
-	--*heat;
-	return true;
-}
-
-/* A batch from where the hand is; false if the area is gone. */
-static bool tidy_collect(struct list_head *list, unsigned long *look, unsigned int *heat)
-{
-	bool all = cohort_pcpa_state() == COHORT_ANON_ALLOC;
-	const struct cohort_area *area;
-	unsigned int nr = 0;
-
-	rcu_read_lock();
-	area = rcu_dereference(cohort_area);
-	if (area && memory_to_spare(area->zone)) {
-		for (; *look && nr < TIDY_MOVE; --*look) {
-			if (tidy_hand >= area->nr)
-				tidy_hand = 0;
-			if (untidy(area, tidy_hand, all, heat))
-				nr += cohort_isolate_page(pfn_to_page(area->base + tidy_hand), list);
-			tidy_hand++;
-		}
-	} else {
-		*look = 0;
-	}
-	rcu_read_unlock();
-	return area;
-}
-
-/* Return: pages moved, or -1 if there is no area. */
-static int tidy_once(void)
-{
-	unsigned long look = TIDY_LOOK;
-	unsigned int heat = TIDY_HOT;
-	int moved = 0;
-	bool there;
-
-	do {
-		LIST_HEAD(list);
-
-		there = tidy_collect(&list, &look, &heat);
-		moved += cohort_move_out(&list, MIGRATE_ASYNC);
-		cond_resched();
-	} while (there && look);
-	return there ? moved : -1;
-}
-
-static void tidy_work(struct work_struct *work)
-{
-	struct cohort_pcpa_sizes sizes;
-	int moved = tidy_once();
-
-	if (mutex_trylock(&cohort_pcpa_mutex)) {
-		cohort_area_fetch();
-		mutex_unlock(&cohort_pcpa_mutex);
-	}
-	cohort_pcpa_sizes(&sizes);
-	if (moved > 0 || sizes.other || sizes.lent)
-		WRITE_ONCE(tidy_turns, TIDY_TURNS);
-	else
-		WRITE_ONCE(tidy_turns, READ_ONCE(tidy_turns) - !!READ_ONCE(tidy_turns));
-	if (moved >= 0 && READ_ONCE(tidy_turns))
-		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
-	else
-		atomic_set(&tidy_awake, 0);
-}
-
-/**
- * cohort_pcpa_tidy_soon() - there is something to tidy, perhaps
- *
- * An area that nobody uses wakes no CPU.
- *
- * Context: any.
- */
-void cohort_pcpa_tidy_soon(void)
-{
-	if (READ_ONCE(tidy_turns) != TIDY_TURNS)
-		WRITE_ONCE(tidy_turns, TIDY_TURNS);
-	if (!atomic_read(&tidy_awake) && !atomic_xchg(&tidy_awake, 1))
-		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
-}
-
-/* pulling, by kswapd */
+/* pulling, by kswapd and in exchange for what went out */
 
 static struct folio *target_inside(struct folio *src, unsigned long private)
 {
@@ -264,6 +156,190 @@ static unsigned int pull_collect(struct pglist_data *pgdat, unsigned long want, 
 	return nr;
 }
 
+/* Return: pages moved. */
+static unsigned int pull_move(struct list_head *list)
+{
+	unsigned int moved = 0;
+
+	if (list_empty(list))
+		return 0;
+	migrate_pages(list, target_inside, target_free, 0, MIGRATE_ASYNC, MR_COMPACTION,
+		      &moved);
+	putback_movable_pages(list);
+	count_vm_events(COHORT_PCPA_PULLED, moved);
+	return moved;
+}
+
+/* So many cold pages, as far as more than @keep are free. Return: pages moved. */
+static unsigned int pull_in(unsigned int want, unsigned long keep)
+{
+	struct cohort_pcpa_sizes sizes;
+	LIST_HEAD(list);
+
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+		return 0;
+	cohort_pcpa_sizes(&sizes);
+	if (sizes.free <= keep)
+		return 0;
+	want = min(want, sizes.free - keep);
+	pull_collect(page_pgdat(pfn_to_page(sizes.base)), want, false, &list);
+	return pull_move(&list);
+}
+
+/* What clients have left: free pages are of more use where everybody can have them. */
+static unsigned int pull_turn(void)
+{
+	unsigned int moved = 0, looks;
+
+	for (looks = 0; looks < PULL_LOOKS && moved < PULL_TURN; looks++) {
+		moved += pull_in(TIDY_MOVE, PULL_KEEP);
+		cond_resched();
+	}
+	return moved;
+}
+
+/* tidying, in the background */
+
+static void tidy_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(tidy, tidy_work);
+static unsigned long tidy_hand;
+static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
+static atomic_t tidy_awake;
+
+/* A page of a file that was lent for writing, and has been written back. */
+static bool settled(unsigned long flags)
+{
+	return (flags & BIT(PG_lru)) && !(flags & (BIT(PG_swapbacked) | BIT(PG_dirty) |
+						   BIT(PG_writeback) | BIT(PG_unevictable)));
+}
+
+static void settle(void)
+{
+	const struct cohort_area *area;
+	unsigned long i;
+
+	rcu_read_lock();
+	area = rcu_dereference(cohort_area);
+	if (area && READ_ONCE(area->nr_lent))
+		for_each_set_bit(i, area->lent, area->nr)
+			if (settled(READ_ONCE(pfn_to_page(area->base + i)->flags)))
+				cohort_area_settle(area->base + i);
+	rcu_read_unlock();
+}
+
+/*
+ * Dirty pages leave as they are found, and loans; but those for writing have time
+ * until a client comes, as they will be clean.  While clients are served, what
+ * several processes share leaves, too: a client could not have it.  Hot pages
+ * leave a few at a time, so that what is dropped one day is what nobody misses.
+ */
+static bool untidy(const struct cohort_area *area, unsigned long i, bool all,
+		   unsigned int *heat)
+{
+	struct page *page = pfn_to_page(area->base + i);
+	bool lent = test_bit(i, area->lent);
+
+	if (!test_bit(i, area->own) || test_bit(i, area->client))
+		return false;
+	/* A wrong guess is found out when the page is isolated. */
+	if (data_race(cohort_area_map_test(&area->map, i)))
+		return false;
+	if (lent && !all && !(READ_ONCE(page->flags) & BIT(PG_swapbacked)))
+		return false;
+	if (lent || (PageDirty(page) && !PageWriteback(page)) ||
+	    (all && atomic_read(&page->_mapcount) > 0))
+		return true;
+	if (!*heat || !hot(page))
+		return false;
+	--*heat;
+	return true;
+}
+
+/* A batch from where the hand is; false if the area is gone. */
+static bool tidy_collect(struct list_head *list, unsigned long *look, unsigned int *heat)
+{
+	bool all = cohort_pcpa_state() == COHORT_ANON_ALLOC;
+	const struct cohort_area *area;
+	unsigned int nr = 0;
+
+	rcu_read_lock();
+	area = rcu_dereference(cohort_area);
+	if (area && cohort_pcpa_spare(area->nid, 2 * TIDY_MOVE)) {
+		for (; *look && nr < TIDY_MOVE; --*look) {
+			if (tidy_hand >= area->nr)
+				tidy_hand = 0;
+			if (untidy(area, tidy_hand, all, heat))
+				nr += cohort_isolate_page(pfn_to_page(area->base + tidy_hand), list);
+			tidy_hand++;
+		}
+	} else {
+		*look = 0;
+	}
+	rcu_read_unlock();
+	return area;
+}
+
+/* Return: pages moved, or -1 if there is no area. */
+static int tidy_once(void)
+{
+	unsigned long look = TIDY_LOOK;
+	unsigned int heat = TIDY_HOT;
+	int moved = 0, out;
+	bool there;
+
+	settle();
+	do {
+		LIST_HEAD(list);
+
+		there = tidy_collect(&list, &look, &heat);
+		out = cohort_move_out(&list, MIGRATE_ASYNC);
+		if (out)
+			pull_in(out, 0);
+		moved += out;
+		cond_resched();
+	} while (there && look);
+	return there ? moved : -1;
+}
+
+static void tidy_work(struct work_struct *work)
+{
+	struct cohort_pcpa_sizes sizes;
+	int moved = tidy_once();
+
+	if (moved >= 0)
+		moved += pull_turn();
+	if (mutex_trylock(&cohort_pcpa_mutex)) {
+		cohort_area_fetch();
+		mutex_unlock(&cohort_pcpa_mutex);
+	}
+	cohort_pcpa_sizes(&sizes);
+	if (moved > 0 || sizes.other || sizes.lent)
+		WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	else
+		WRITE_ONCE(tidy_turns, READ_ONCE(tidy_turns) - !!READ_ONCE(tidy_turns));
+	if (moved >= 0 && READ_ONCE(tidy_turns))
+		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+	else
+		atomic_set(&tidy_awake, 0);
+}
+
+/**
+ * cohort_pcpa_tidy_soon() - there is something to tidy, perhaps
+ *
+ * An area that nobody uses wakes no CPU.
+ *
+ * Context: any.
+ */
+void cohort_pcpa_tidy_soon(void)
+{
+	if (READ_ONCE(tidy_turns) != TIDY_TURNS)
+		WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	if (!atomic_read(&tidy_awake) && !atomic_xchg(&tidy_awake, 1))
+		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+}
+
+/* pulling, by kswapd */
+
 /**
  * __cohort_pcpa_pull() - fill free pages of the area from elsewhere
  * @pgdat: node under reclaim
@@ -279,26 +355,20 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 {
 	static unsigned long barren;
 	struct cohort_pcpa_sizes sizes;
-	unsigned int nr, moved = 0;
 	unsigned long outside;
+	unsigned int nr;
 	LIST_HEAD(list);
 
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || time_before(jiffies, READ_ONCE(barren)))
 		return 0;
 	cohort_pcpa_sizes(&sizes);
-	if (sizes.free <= sizes.size >> PULL_KEEP_SHIFT ||
+	if (sizes.free <= PULL_KEEP ||
 	    page_to_nid(pfn_to_page(sizes.base)) != pgdat->node_id)
 		return 0;
 	outside = node_page_state(pgdat, NR_ACTIVE_FILE) + node_page_state(pgdat, NR_INACTIVE_FILE);
 	outside -= min(outside, sizes.cache);
-	nr = pull_collect(pgdat, PULL_MOVE, outside < sizes.size >> PULL_KEEP_SHIFT, &list);
+	nr = pull_collect(pgdat, PULL_MOVE, outside < sizes.size >> SCARCE_SHIFT, &list);
 	if (nr < PULL_MOVE / 4)
 		WRITE_ONCE(barren, jiffies + PULL_BARREN);
-	if (nr) {
-		migrate_pages(&list, target_inside, target_free, 0, MIGRATE_ASYNC,
-			      MR_COMPACTION, &moved);
-		putback_movable_pages(&list);
-		count_vm_events(COHORT_PCPA_PULLED, moved);
-	}
-	return moved;
+	return pull_move(&list);
 }

@@ -211,6 +211,25 @@ static void cohort_pcpa_test_partial_free(struct kunit *test)
 	area_end(test);
 }
 
+/* A page that was lent for writing is the page cache's once it is clean. */
+static void cohort_pcpa_test_settle(struct kunit *test)
+{
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	page = cohort_area_take(0, COHORT_USE_LENT, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_TRUE(test, cohort_area_prep(page, 0, GFP_KERNEL, 0));
+	KUNIT_EXPECT_EQ(test, look().lent, 1UL);
+	cohort_area_settle(page_to_pfn(page));
+	cohort_area_settle(page_to_pfn(page));
+	KUNIT_EXPECT_EQ(test, look().lent, 0UL);
+	KUNIT_EXPECT_EQ(test, look().cache, 1UL);
+	__free_page(page);
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
+	area_end(test);
+}
+
 /* Switched off, whoever has pages keeps them; they are ordinary when freed. */
 static void cohort_pcpa_test_off_in_use(struct kunit *test)
 {
@@ -370,6 +389,7 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_refused),
 	KUNIT_CASE(cohort_pcpa_test_resize),
 	KUNIT_CASE(cohort_pcpa_test_partial_free),
+	KUNIT_CASE(cohort_pcpa_test_settle),
 	KUNIT_CASE(cohort_pcpa_test_off_in_use),
 	KUNIT_CASE(cohort_pcpa_test_reclaim_stops),
 	KUNIT_CASE(cohort_pcpa_test_reclaim_spares),
