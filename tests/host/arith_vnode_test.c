@@ -157,6 +157,26 @@ static void splits(void)
 	expect(done > ROUNDS / 10, "hardly any layout fits", "splits");
 }
 
+static void unusable(void)
+{
+	static const u64 whole[] = { 0, 0, 0, 0, 3, 0, 1 }, none[7];
+	static const u64 holes[] = { 16, 0, 0, 0, 4, 0, 0 };
+	u64 blocks[7];
+	unsigned int n, i, pct;
+
+	expect(cohort_layout_unusable(whole, 7, 4) == 0, "whole", "unusable");
+	expect(cohort_layout_unusable(none, 7, 4) == 0, "nothing free", "unusable");
+	expect(cohort_layout_unusable(holes, 7, 4) == 20, "a fifth", "unusable");
+	expect(cohort_layout_unusable(holes, 7, 5) == 100, "all", "unusable");
+	for (n = 0; n < ROUNDS; n++) {
+		for (i = 0; i < 7; i++)
+			blocks[i] = next() % 1000;
+		pct = cohort_layout_unusable(blocks, 7, 4);
+		expect(pct <= 100, "more than all", "unusable");
+		expect(pct <= cohort_layout_unusable(blocks, 7, 5), "order", "unusable");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
@@ -164,6 +184,7 @@ int main(int argc, char **argv)
 	taken();
 	garbage();
 	splits();
+	unusable();
 	printf("vnode: %s\n", broken ? "failed" : "passed");
 	return broken != 0;
 }

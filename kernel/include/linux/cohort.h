@@ -94,6 +94,7 @@ static inline bool cohort_vnode_lending(void)
 
 void __cohort_vnode_returned(unsigned long pfn);
 struct folio *__cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
+void __cohort_vnode_moved(unsigned long from, unsigned long to);
 
 #ifdef CONFIG_COHORT_PCPA
 DECLARE_STATIC_KEY_FALSE(cohort_pcpa_key);
@@ -626,6 +627,7 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task,
 				 const nodemask_t *nodemask);
 bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order,
 			      const nodemask_t *nodemask);
+bool __cohort_vnode_untidy(struct pglist_data *pgdat);
 
 /**
  * cohort_vnode_bind() - keep a request in the memory of its role
@@ -672,6 +674,26 @@ static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
 }
 
 /**
+ * cohort_vnode_moved() - a page was migrated
+ * @from: its old frame
+ * @to: its new frame
+ */
+static inline void cohort_vnode_moved(unsigned long from, unsigned long to)
+{
+	if (cohort_vnode_lending())
+		__cohort_vnode_moved(from, to);
+}
+
+/**
+ * cohort_vnode_untidy() - shall kcompactd compact this node now?
+ * @pgdat: its node
+ */
+static inline bool cohort_vnode_untidy(struct pglist_data *pgdat)
+{
+	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_untidy(pgdat);
+}
+
+/**
  * cohort_vnode_decides() - does the role decide who may be killed?
  * @nodemask: the nodes that are short of memory, or NULL
  */
@@ -698,6 +720,13 @@ static inline nodemask_t *cohort_vnode_bind(gfp_t gfp, int *nid,
 
 static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
 					  const nodemask_t *nodemask)
+{
+	return false;
+}
+
+static inline void cohort_vnode_moved(unsigned long from, unsigned long to) { }
+
+static inline bool cohort_vnode_untidy(struct pglist_data *pgdat)
 {
 	return false;
 }

@@ -242,3 +242,25 @@ unsigned int cohort_layout_piece(const u64 *bound, unsigned int nr, u64 start,
 		*end = bound[i + 1];
 	return i;
 }
+
+/**
+ * cohort_layout_unusable() - how much of the free memory is in pieces too small
+ * @blocks: free blocks by order
+ * @orders: how many orders
+ * @order: the smallest that is of use
+ *
+ * Return: percent, rounded up; 0 without free memory.
+ */
+unsigned int cohort_layout_unusable(const u64 *blocks, unsigned int orders,
+				    unsigned int order)
+{
+	u64 all = 0, small = 0;
+	unsigned int i;
+
+	for (i = 0; i < orders; i++) {
+		all += blocks[i] << i;
+		if (i < order)
+			small += blocks[i] << i;
+	}
+	return all ? (small * 100 + all - 1) / all : 0;
+}

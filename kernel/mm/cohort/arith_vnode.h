@@ -66,6 +66,8 @@ int cohort_layout_find(const struct cohort_layout *layout, const char *name,
 		       size_t len);
 unsigned int cohort_layout_piece(const u64 *bound, unsigned int nr, u64 start,
 				 u64 *end);
+unsigned int cohort_layout_unusable(const u64 *blocks, unsigned int orders,
+				    unsigned int order);
 u64 cohort_ram_between(const struct cohort_span *ram, unsigned int nr,
 		       u64 start, u64 end);
 

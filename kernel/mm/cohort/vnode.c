@@ -299,6 +299,22 @@ struct cohort_vnode *cohort_vnode_find(const char *name)
 }
 
 /**
+ * cohort_vnode_of_node() - the virtual node that a NUMA node belongs to
+ * @nid: the NUMA node
+ *
+ * Return: the virtual node, NULL if it has none: memory added later.
+ */
+struct cohort_vnode *cohort_vnode_of_node(int nid)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		if (node_isset(nid, cohort_vnodes[i].nodes))
+			return &cohort_vnodes[i];
+	return NULL;
+}
+
+/**
  * cohort_vnode_default() - the role of whoever was given none
  */
 struct cohort_vnode *cohort_vnode_default(void)

@@ -22,6 +22,10 @@
  * @cpus: online CPUs of these nodes; changes in CPU hotplug callbacks
  * @lent: its pages that hold page cache of others
  * @hand: frame where taking them back goes on; any value will do
+ * @unusable_pct: share of its free memory that may be in pieces below order 4
+ *	before kcompactd compacts it, percent; 0: as the kernel does
+ * @tidy_wait: checks to skip before it does that again
+ * @tidy_defer: how many next time, as a power of two
  * @oom_kills: processes of this role that the kernel killed
  * @kobj: its directory in sysfs
  *
@@ -34,6 +38,8 @@ struct cohort_vnode {
 	struct cpumask cpus;
 	atomic_long_t lent;
 	unsigned long hand;
+	unsigned int unusable_pct;
+	int tidy_wait, tidy_defer;
 	atomic_long_t oom_kills;
 	struct kobject *kobj;
 };
@@ -45,6 +51,7 @@ struct cohort_vnode *cohort_vnode_current(void);
 bool cohort_vnode_stays(gfp_t gfp);
 struct cohort_vnode *cohort_vnode_of(struct task_struct *task);
 struct cohort_vnode *cohort_vnode_find(const char *name);
+struct cohort_vnode *cohort_vnode_of_node(int nid);
 struct cohort_vnode *cohort_vnode_default(void);
 void cohort_vnode_set_default(struct cohort_vnode *vn);
 const char *cohort_vnode_layout(void);

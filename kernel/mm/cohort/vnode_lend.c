@@ -12,7 +12,7 @@
  *
  * The map is made when lending is first switched on and never freed; bits are
  * atomic, and a page with a bit is a page in use.  A lent page that compaction
- * moves is not told from the owner's any more; reclaim finds it like those.
+ * moves within the node stays lent.
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
@@ -35,6 +35,24 @@
 
 /* A node keeps so much of itself free beyond its high watermarks: 1 / 2^n. */
 #define LEND_KEEP_SHIFT	4
+
+/* Pages of one role that one look at the free pages is good for. */
+#define LEND_TURN	64
+
+/**
+ * struct lend_turn - what a CPU found when it last looked for a lender
+ * @own: the role that asked
+ * @from: who lends, NULL: nobody
+ * @left: pages until it looks again
+ *
+ * Of its CPU alone, with preemption off.
+ */
+struct lend_turn {
+	struct cohort_vnode *own, *from;
+	unsigned int left;
+};
+
+static DEFINE_PER_CPU(struct lend_turn, lend_turn);
 
 DEFINE_STATIC_KEY_FALSE(cohort_lend_key);
 
@@ -94,6 +112,40 @@ static struct folio *borrow_from(struct cohort_vnode *vn, gfp_t gfp)
 	return page_folio(page);
 }
 
+/* Who has idle memory, NULL if nobody or if @own has enough itself. */
+static struct cohort_vnode *find_lender(const struct cohort_vnode *own)
+{
+	struct cohort_vnode *vn;
+
+	if (headroom(own) > 0)
+		return NULL;
+	for (vn = cohort_vnodes; vn < own; vn++)
+		if (headroom(vn) > keeps(vn))
+			return vn;
+	return NULL;
+}
+
+/*
+ * A CPU asks once for LEND_TURN pages of one role: counting free pages costs
+ * more than allocating one.  What a lender keeps is far more than all CPUs
+ * together can take of it until they ask again.
+ */
+static struct cohort_vnode *lender_of(struct cohort_vnode *own)
+{
+	struct lend_turn *turn = get_cpu_ptr(&lend_turn);
+	struct cohort_vnode *from;
+
+	if (turn->own != own || !turn->left) {
+		turn->own = own;
+		turn->left = LEND_TURN;
+		turn->from = find_lender(own);
+	}
+	turn->left--;
+	from = turn->from;
+	put_cpu_ptr(&lend_turn);
+	return from;
+}
+
 /**
  * __cohort_vnode_borrow() - a page of a more trusted node for the page cache
  * @mapping: file it will belong to
@@ -103,33 +155,17 @@ static struct folio *borrow_from(struct cohort_vnode *vn, gfp_t gfp)
  */
 struct folio *__cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
 {
-	struct cohort_vnode *own, *vn;
+	struct cohort_vnode *from;
 
 	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp) || !may_hold(mapping, gfp))
 		return NULL;
-	own = cohort_vnode_current();
-	if (headroom(own) > 0)
-		return NULL;
-	for (vn = cohort_vnodes; vn < own; vn++) {
-		struct folio *folio = NULL;
-
-		if (headroom(vn) > keeps(vn))
-			folio = borrow_from(vn, gfp);
-		if (folio)
-			return folio;
-	}
-	return NULL;
+	from = lender_of(cohort_vnode_current());
+	return from ? borrow_from(from, gfp) : NULL;
 }
 
 static struct cohort_vnode *vnode_of_pfn(unsigned long pfn)
 {
-	int nid = page_to_nid(pfn_to_page(pfn));
-	unsigned int i;
-
-	for (i = 0; i < cohort_nr_vnodes; i++)
-		if (node_isset(nid, cohort_vnodes[i].nodes))
-			return &cohort_vnodes[i];
-	return NULL;
+	return cohort_vnode_of_node(page_to_nid(pfn_to_page(pfn)));
 }
 
 /**
@@ -147,6 +183,24 @@ void __cohort_vnode_returned(unsigned long pfn)
 	vn = vnode_of_pfn(pfn);
 	if (vn)
 		atomic_long_dec(&vn->lent);
+}
+
+/**
+ * __cohort_vnode_moved() - a page that may be lent was migrated
+ * @from: its old frame, about to be freed
+ * @to: its new frame
+ *
+ * Within its node it stays lent.
+ */
+void __cohort_vnode_moved(unsigned long from, unsigned long to)
+{
+	struct cohort_vnode *vn;
+
+	if (max(from, to) >= lent_pfns || !test_bit(from, lent_map))
+		return;
+	vn = vnode_of_pfn(to);
+	if (vn && vn == vnode_of_pfn(from) && !test_and_set_bit(to, lent_map))
+		atomic_long_inc(&vn->lent);
 }
 
 /* taking back */

@@ -139,6 +139,27 @@ static ssize_t oom_kills_show(struct kobject *kobj, struct kobj_attribute *attr,
 }
 VNODE_ATTR_RO(oom_kills);
 
+static ssize_t unusable_pct_show(struct kobject *kobj, struct kobj_attribute *attr,
+				 char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(vnode_at(kobj)->unusable_pct));
+}
+
+static ssize_t unusable_pct_store(struct kobject *kobj, struct kobj_attribute *attr,
+				  const char *buf, size_t len)
+{
+	unsigned int pct;
+	int err = kstrtouint(buf, 10, &pct);
+
+	if (err)
+		return err;
+	if (pct > 100)
+		return -EINVAL;
+	WRITE_ONCE(vnode_at(kobj)->unusable_pct, pct);
+	return len;
+}
+VNODE_ATTR_RW(unusable_pct);
+
 #define VNODE_KB(_name, _pages)						\
 static ssize_t _name##_show(struct kobject *kobj,			\
 			    struct kobj_attribute *attr, char *buf)	\
@@ -160,6 +181,7 @@ static struct attribute *node_attrs[] = {
 	&nodes_attr.attr,
 	&cpus_attr.attr,
 	&oom_kills_attr.attr,
+	&unusable_pct_attr.attr,
 	&size_kb_attr.attr,
 	&free_kb_attr.attr,
 	&parked_kb_attr.attr,

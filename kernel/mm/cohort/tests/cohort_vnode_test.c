@@ -112,12 +112,25 @@ static void cohort_vnode_test_too_big(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, split(test, "a:992M,b:rest", ram, 1, bound));
 }
 
+static void cohort_vnode_test_unusable(struct kunit *test)
+{
+	static const u64 blocks[] = { 8, 4, 0, 0, 1, 1, 1 };
+	static const u64 none[7];
+
+	KUNIT_EXPECT_EQ(test, cohort_layout_unusable(blocks, 7, 0), 0u);
+	KUNIT_EXPECT_EQ(test, cohort_layout_unusable(blocks, 7, 4), 13u);
+	KUNIT_EXPECT_EQ(test, cohort_layout_unusable(blocks, 7, 6), 50u);
+	KUNIT_EXPECT_EQ(test, cohort_layout_unusable(blocks, 7, 7), 100u);
+	KUNIT_EXPECT_EQ(test, cohort_layout_unusable(none, 7, 4), 0u);
+}
+
 static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_refused),
 	KUNIT_CASE(cohort_vnode_test_one_gig),
 	KUNIT_CASE(cohort_vnode_test_four_gig),
 	KUNIT_CASE(cohort_vnode_test_real_numa),
 	KUNIT_CASE(cohort_vnode_test_too_big),
+	KUNIT_CASE(cohort_vnode_test_unusable),
 	{}
 };
 

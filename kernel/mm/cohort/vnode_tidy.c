@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A virtual node that stays in one piece.
+ *
+ * A small node is nearly full all the time, so what its processes free and the
+ * flusher drops are holes between pages that stay: no large piece, though
+ * nobody else's page is there.  kcompactd would leave it at that, as it looks
+ * at huge pages and at nine tenths of the free memory.  Where an operator says
+ * how much of it may be in pieces too small, kcompactd of the node compacts it
+ * whenever it finds more.
+ */
+#include <linux/mmzone.h>
+
+#include "vnode.h"
+
+/* Pieces of this order are what buffers are made of at least: 64 KiB. */
+#define TIDY_ORDER	4
+
+/* Checks from one compaction to the next at most, 1 << n: four seconds. */
+#define TIDY_DEFER_MAX	3
+
+/* Blocks by order of all zones of the node. */
+static void count_blocks(const struct pglist_data *pgdat, u64 *blocks)
+{
+	int i, order;
+
+	memset(blocks, 0, NR_PAGE_ORDERS * sizeof(*blocks));
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		const struct free_area *area = pgdat->node_zones[i].free_area;
+
+		for (order = 0; order < NR_PAGE_ORDERS; order++)
+			/* A guess will do: nobody holds the lock for it. */
+			blocks[order] += data_race(area[order].nr_free);
+	}
+}
+
+/**
+ * __cohort_vnode_untidy() - is it time to compact this node?
+ * @pgdat: the node whose kcompactd asks
+ *
+ * Asked every half a second.  While the node stays above its limit, because
+ * its processes are at work or its pages do not move, the next compaction
+ * comes after twice as many checks.
+ *
+ * Context: kcompactd of the node.  Nobody else writes the waiting times, but
+ * for that of another physical node: then one of them may come a check late.
+ */
+bool __cohort_vnode_untidy(struct pglist_data *pgdat)
+{
+	struct cohort_vnode *vn = cohort_vnode_of_node(pgdat->node_id);
+	u64 blocks[NR_PAGE_ORDERS];
+	unsigned int limit;
+
+	if (!vn)
+		return false;
+	limit = READ_ONCE(vn->unusable_pct);
+	if (!limit)
+		return false;
+	count_blocks(pgdat, blocks);
+	if (cohort_layout_unusable(blocks, NR_PAGE_ORDERS, TIDY_ORDER) <= limit) {
+		vn->tidy_wait = 0;
+		vn->tidy_defer = 0;
+		return false;
+	}
+	if (vn->tidy_wait) {
+		vn->tidy_wait--;
+		return false;
+	}
+	vn->tidy_wait = (1 << vn->tidy_defer) - 1;
+	vn->tidy_defer = min(vn->tidy_defer + 1, TIDY_DEFER_MAX);
+	return true;
+}
