@@ -120,7 +120,7 @@ static void start(int i, int adj)
 
 	s->adj = adj;
 	s->done = s->seq;
-	s->majflt = 0;
+	s->majflt = s->cpu_ns = 0;
 	s->lmkd_killed = 0;
 	command(i, OP_START);
 	zygote_fork(i);
@@ -251,7 +251,7 @@ static bool wait_ready(int app)
 static void launch_app(int app, struct rng *r)
 {
 	struct slot *s = &sh->slot[app];
-	uint64_t t, majflt = s->majflt;
+	uint64_t t, majflt = s->majflt, cpu = s->cpu_ns;
 	struct camera_cost cost;
 	bool cold;
 
@@ -266,11 +266,11 @@ static void launch_app(int app, struct rng *r)
 	t = now_ns() - t;
 	buffer_free_async(home);	/* it was visible until now */
 	if (cold)
-		majflt = 0;
+		majflt = cpu = 0;
 	record("{\"r\":\"launch\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"kind\":\"%s\","
-	       "\"ns\":%llu,\"majflt\":%llu}", (unsigned long long)now_ns(), sh->launch,
+	       "\"ns\":%llu,\"cpu_ns\":%llu,\"majflt\":%llu}", (unsigned long long)now_ns(), sh->launch,
 	       prof(app)->name, cold ? "cold" : "resume", (unsigned long long)t,
-	       (unsigned long long)(s->majflt - majflt));
+	       (unsigned long long)(s->cpu_ns - cpu), (unsigned long long)(s->majflt - majflt));
 	camera_cost_end(&cost, app);
 	if (camera_is(app))
 		area_record(sh->launch, "start");

@@ -45,6 +45,7 @@ static const struct key set_keys[] = {
 	SET(lmkd_idle_ms), SET(lmkd_psi_partial_ms), SET(lmkd_psi_complete_ms),
 	SET(lmkd_thrashing_pct), SET(normal_restart), SET(launch_timeout_ms), SET(fault_bench_mb),
 	SET(map_cell_pages), SET(maps), SET(time_scale), SET(pressure_from), SET(pressure_nice),
+	SET(pressure_cpus),
 	SET(scan_kb), SET(watch_kb), SET(drop_caches_at),
 };
 

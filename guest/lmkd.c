@@ -29,6 +29,7 @@
 #include "phone.h"
 
 #define PSI_PATH "/proc/pressure/memory"
+#define PSI_FDS 2			/* triggers of a domain: some, full */
 #define DEATH_TIMEOUT_MS 1000
 #define PERCEPTIBLE_ADJ 200
 #define NO_KILL 1001
@@ -312,16 +313,28 @@ static void check(struct domain *d, bool partial, bool complete)
 	}
 }
 
-static int psi_trigger(const char *kind, uint64_t ms)
+/* Stalls of everybody, or of the processes of one role. */
+static int psi_trigger(const struct domain *d, const char *kind, uint64_t ms)
 {
-	char trigger[64];
-	int fd = open(PSI_PATH, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	char trigger[64], path[96] = PSI_PATH;
+	int fd;
 
+	if (d->role)
+		snprintf(path, sizeof(path), CGROUPS "/%s/memory.pressure", d->role->name);
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	snprintf(trigger, sizeof(trigger), "%s %llu 1000000", kind,
 		 (unsigned long long)ms * 1000);
 	if (fd < 0 || write(fd, trigger, strlen(trigger) + 1) < 0)
-		fatal("lmkd: %s: %s", PSI_PATH, strerror(errno));
+		fatal("lmkd: %s: %s", path, strerror(errno));
 	return fd;
+}
+
+/* Was this trigger of a domain hit? Never without triggers. */
+static bool hit(const struct pollfd *fds, int nr, int domain, int which)
+{
+	int i = 1 + PSI_FDS * domain + which;
+
+	return i < nr && fds[i].revents & POLLPRI;
 }
 
 static void loop(struct pollfd *fds, int nr)
@@ -340,8 +353,7 @@ static void loop(struct pollfd *fds, int nr)
 		for (i = 0; i < nr_domains; i++) {
 			if (fds[0].revents)
 				read_marks(&domains[i]);	/* a policy may have moved them */
-			check(&domains[i], nr > 1 && fds[1].revents & POLLPRI,
-			      nr > 1 && fds[2].revents & POLLPRI);
+			check(&domains[i], hit(fds, nr, i, 0), hit(fds, nr, i, 1));
 		}
 	}
 }
@@ -350,18 +362,19 @@ void lmkd_main(void)
 {
 	const struct settings *set = &sh->conf.set;
 	struct sched_param fifo = { .sched_priority = 1 };
-	struct pollfd fds[3] = { { .fd = sh->lmkd_pipe[0], .events = POLLIN } };
-	int nr = 1;
+	struct pollfd fds[1 + PSI_FDS * MAX_ROLES] = {
+		{ .fd = sh->lmkd_pipe[0], .events = POLLIN },
+	};
+	int i, nr = 1;
 
 	set_name("lmkd");
 	find_domains();
 	mlockall(MCL_CURRENT | MCL_FUTURE);
 	sched_setscheduler(0, SCHED_FIFO, &fifo);
-	if (set->lmkd_psi) {
-		fds[1].fd = psi_trigger("some", set->lmkd_psi_partial_ms);
-		fds[2].fd = psi_trigger("full", set->lmkd_psi_complete_ms);
-		fds[1].events = fds[2].events = POLLPRI;
-		nr = 3;
+	for (i = 0; set->lmkd_psi && i < nr_domains; i++) {
+		fds[nr].events = fds[nr + 1].events = POLLPRI;
+		fds[nr++].fd = psi_trigger(&domains[i], "some", set->lmkd_psi_partial_ms);
+		fds[nr++].fd = psi_trigger(&domains[i], "full", set->lmkd_psi_complete_ms);
 	}
 	loop(fds, nr);
 	for (;;)

@@ -91,6 +91,7 @@ struct settings {
 	uint64_t drop_caches_at;	/* launch before which caches are dropped, 0: none */
 	uint64_t pressure_from;		/* first launch under memory pressure, 0: none */
 	uint64_t pressure_nice;		/* of those who make it */
+	uint64_t pressure_cpus;		/* so many, the last ones, are theirs; 0: all */
 	uint64_t scan_kb;		/* media read after boot */
 	uint64_t watch_kb;		/* and in each use of an app */
 };
@@ -209,6 +210,7 @@ struct slot {
 	int32_t adj;
 	uint32_t lmkd_killed;		/* pid lmkd killed, 0 if none */
 	uint64_t majflt;
+	uint64_t cpu_ns;		/* it ran so far */
 	uint64_t last_used;		/* launch number, for LRU order */
 	uint32_t buf_done;		/* answers of the buffer allocator */
 	int32_t buf_error;

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "phone.h"
@@ -65,6 +67,27 @@ static uint32_t next_launch(uint32_t last)
 	return n;
 }
 
+/*
+ * The CPUs of what is not on the screen, as Android's cpuset for it. The CPUs of
+ * the emulated machine take turns, and the first is served first: a busy process on
+ * it would keep the others from running, whatever their priority.
+ */
+static void to_the_background(void)
+{
+	uint64_t cpus = get_nprocs(), wanted = sh->conf.set.pressure_cpus, i;
+	cpu_set_t set;
+
+	if (setpriority(PRIO_PROCESS, 0, sh->conf.set.pressure_nice))
+		fatal("pressure: setpriority: %s", strerror(errno));
+	if (!wanted)
+		return;
+	CPU_ZERO(&set);
+	for (i = wanted < cpus ? cpus - wanted : 0; i < cpus; i++)
+		CPU_SET(i, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		fatal("pressure: sched_setaffinity: %s", strerror(errno));
+}
+
 static void *work(void *arg)
 {
 	struct slot *s = arg;
@@ -75,8 +98,7 @@ static void *work(void *arg)
 
 	if (p->flood_kb && fd < 0)
 		fatal(PRESSURE_FILE ": %s", strerror(errno));
-	if (setpriority(PRIO_PROCESS, 0, sh->conf.set.pressure_nice))
-		fatal("pressure: setpriority: %s", strerror(errno));
+	to_the_background();
 	for (;;) {
 		n = next_launch(n);
 		if (n < sh->conf.set.pressure_from)

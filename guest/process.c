@@ -47,6 +47,13 @@ static void obey(struct app *a, uint32_t op, uint32_t launch)
 	}
 }
 
+static uint64_t ran_ns(const struct rusage *ru)
+{
+	uint64_t us = (ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000000ULL;
+
+	return (us + ru->ru_utime.tv_usec + ru->ru_stime.tv_usec) * NSEC_PER_USEC;
+}
+
 /* `stalls` counts the camera's own, -1 in other processes; `last` is what was counted before. */
 static void account(struct slot *s, int stalls, uint64_t *last)
 {
@@ -55,6 +62,7 @@ static void account(struct slot *s, int stalls, uint64_t *last)
 
 	getrusage(RUSAGE_SELF, &ru);
 	s->majflt = ru.ru_majflt;
+	s->cpu_ns = ran_ns(&ru);
 	if (stalls < 0)
 		return;
 	now = stall_count(stalls);

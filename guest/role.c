@@ -36,6 +36,15 @@ static void make_cgroup(const struct role *role)
 	cgroup_value(role->name, "memory.low", role->low_kb);
 }
 
+/* Without a controller: the kernel counts the stalls of every cgroup. */
+static void make_stalls(const struct role *role)
+{
+	int err = cgroup_make(role->name, NULL);
+
+	if (err)
+		fatal("cgroup %s: %s", role->name, strerror(-err));
+}
+
 /* A list of nodes, "0" or "0,2-3", as a mask. */
 static uint64_t parse_nodes(const char *list)
 {
@@ -70,6 +79,8 @@ static void find_vnode(struct role *role)
 	if (slurp(path, text, sizeof(text)) < 0)
 		fatal("the kernel has no virtual node %s", role->vnode);
 	role->nodes = parse_nodes(text);
+	if (sh->conf.set.lmkd_psi)
+		make_stalls(role);
 }
 
 /* Before the first process of the phone: groups are made, nodes looked up. */
@@ -101,28 +112,42 @@ void roles_record(void)
 			       (unsigned long long)conf->role[conf->prof[i].role].nodes);
 }
 
-/* The calling process takes the role; its children will have it. */
-void role_enter(int index)
+static void enter_vnode(const struct role *role)
 {
-	const struct role *role = &sh->conf.role[index];
-	char path[96];
-	int err = 0;
+	int err = spit("/proc/self/vnode", role->vnode);
 
-	if (index == NO_ROLE)
-		return;
-	if (role->kind == ROLE_VNODE) {
-		err = spit("/proc/self/vnode", role->vnode);
-	} else if (role->kind == ROLE_CGROUP) {
-		snprintf(path, sizeof(path), CGROUPS "/%s/cgroup.procs", role->name);
-		err = spit(path, "0");
-	}
 	if (err)
 		fatal("role %s: %s", role->name, strerror(-err));
 }
 
+static void enter_cgroup(const struct role *role)
+{
+	char path[96];
+	int err;
+
+	snprintf(path, sizeof(path), CGROUPS "/%s/cgroup.procs", role->name);
+	err = spit(path, "0");
+	if (err)
+		fatal("role %s: %s", role->name, strerror(-err));
+}
+
+/* The calling process takes the role; its children will have it. */
+void role_enter(int index)
+{
+	const struct role *role = &sh->conf.role[index];
+
+	if (index == NO_ROLE)
+		return;
+	if (role->kind == ROLE_VNODE)
+		enter_vnode(role);
+	if (role->kind == ROLE_CGROUP || (role->kind == ROLE_VNODE && sh->conf.set.lmkd_psi))
+		enter_cgroup(role);
+}
+
 /*
  * Memory is charged to whom it is made for: the buffer service takes the role
- * of its client while it serves. Pages of dma-bufs have no cgroup.
+ * of its client while it serves, and zygote that of its child while it forks.
+ * Pages of dma-bufs have no cgroup, and stalls stay those of who waited.
  */
 void role_borrow(int index)
 {
@@ -131,7 +156,7 @@ void role_borrow(int index)
 	if (index == NO_ROLE || index == borrowed ||
 	    sh->conf.role[index].kind != ROLE_VNODE)
 		return;
-	role_enter(index);
+	enter_vnode(&sh->conf.role[index]);
 	borrowed = index;
 }
 

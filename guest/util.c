@@ -129,16 +129,17 @@ int spit(const char *path, const char *value)
 	return ret;
 }
 
-/* A control group with that controller ("+memory"); 0 or -errno. */
+/* A control group with that controller ("+memory"), or NULL for none; 0 or -errno. */
 int cgroup_make(const char *name, const char *controller)
 {
 	char path[96];
-	int err;
+	int err = 0;
 
 	if (access(CGROUPS "/cgroup.controllers", F_OK) &&
 	    mount("cgroup", CGROUPS, "cgroup2", 0, NULL))
 		return -errno;
-	err = spit(CGROUPS "/cgroup.subtree_control", controller);
+	if (controller)
+		err = spit(CGROUPS "/cgroup.subtree_control", controller);
 	if (err)
 		return err;
 	snprintf(path, sizeof(path), CGROUPS "/%s", name);

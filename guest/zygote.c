@@ -56,11 +56,19 @@ static void child(int slot)
 	process_run(slot);
 }
 
+/*
+ * What fork() itself allocates for the child, page tables above all, has the role
+ * of who forks: so that is the child's for as long as it takes.
+ */
 static void fork_slot(int slot)
 {
 	struct slot *s = &sh->slot[slot];
-	pid_t pid = fork();
+	pid_t pid;
 
+	role_borrow(sh->conf.prof[slot].role);
+	pid = fork();
+	if (pid)
+		role_borrow(sh->conf.native_role);
 	if (pid < 0)
 		fatal("zygote: fork %s: %s", sh->conf.prof[slot].name, strerror(errno));
 	if (!pid)

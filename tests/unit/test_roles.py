@@ -41,6 +41,12 @@ def test_pressure_begins_after_the_calm_launches() -> None:
     assert "set pressure_from 0" in conf(load_workload("phone-2g"), "none")
 
 
+def test_pressure_may_be_confined_to_some_cpus() -> None:
+    assert "set pressure_cpus 1" in conf(load_workload("vnode-pressure"), "none")
+    assert "set pressure_cpus 0" in conf(load_workload("refault-hog"), "none")
+    assert "set pressure_cpus 0" in conf(load_workload("phone-2g"), "none")
+
+
 def test_everybody_has_one_of_the_roles(tmp_path: Path) -> None:
     for name in ("phone-2g", "vnode-pressure"):
         (tmp_path / f"{name}.toml").write_text((paths.WORKLOADS / f"{name}.toml").read_text())

@@ -180,6 +180,12 @@ def _pressure_from(w: Workload, launches: int) -> int:
     return launches * w.pressure.calm_pct.value // 100 + 1 if w.pressure is not None else 0
 
 
+def _pressure_cpus(w: Workload) -> int:
+    """How many of the last CPUs the pressure programs may use; 0: all."""
+    cpus = w.pressure.cpus if w.pressure is not None else None
+    return cpus.value if cpus is not None else 0
+
+
 def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
     """Keys as in guest/conf.c."""
     kb = 1024
@@ -219,6 +225,7 @@ def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
         "maps": w.maps.count.value,
         "pressure_from": _pressure_from(w, launches),
         "pressure_nice": w.pressure.nice.value if w.pressure is not None else 0,
+        "pressure_cpus": _pressure_cpus(w),
         "scan_kb": w.media.scan_mb.value * kb if w.media is not None else 0,
         "watch_kb": w.media.watch_mb.value * kb if w.media is not None else 0,
         "drop_caches_at": _drop_caches_at(w),

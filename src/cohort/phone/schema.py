@@ -250,12 +250,14 @@ class Pressure(Strict):
     """Memory pressure by processes with `flood_mb` or `zero_mb`.
 
     It begins after the first `calm_pct` percent of the launches. The file that is read over and
-    over is `file_mb` large. The threads that make the pressure run at `nice`.
+    over is `file_mb` large. The threads that make the pressure run at `nice`, and on the last
+    `cpus` CPUs only.
     """
 
     calm_pct: Count
     file_mb: Positive
     nice: Count
+    cpus: Positive | None = None
 
 
 class Media(Strict):
