@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * PID 1 of a small guest with the nodes "trusted" and "untrusted": nobody
- * without privilege leaves a role, and who runs out of memory in one node kills
- * nobody in the other. Prints "ok WHAT" or "not ok WHAT", a line a claim.
+ * without privilege leaves a role, who runs out of memory in one node kills
+ * nobody in the other and stalls nobody there, and a node stays in one piece.
+ * Prints "ok WHAT" or "not ok WHAT", a line a claim.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -24,6 +27,8 @@
 #define STEP (256UL << 10)
 #define TRUSTED 0		/* NUMA nodes */
 #define UNTRUSTED 1
+#define CGROUPS "/sys/fs/cgroup"
+#define NODES "/sys/kernel/mm/cohort/vnode/"
 #define MPOL_BIND 2
 #define MPOL_MF_MOVE 2
 
@@ -42,6 +47,11 @@ static int put(const char *path, const char *value)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+static bool make(const char *path)
+{
+	return !mkdir(path, 0755);
 }
 
 static bool says(const char *path, const char *value)
@@ -172,6 +182,109 @@ static void hotplug(void)
 	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/cpus", "0-1"), "plugged ones are again");
 }
 
+/* Time that somebody of this cgroup stalled for memory, us. */
+static unsigned long stalled(const char *path)
+{
+	char text[256] = "", *total;
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return 0;
+	close(fd);
+	total = strstr(text, "total=");
+	return total ? strtoul(total + strlen("total="), NULL, 10) : 0;
+}
+
+/* The role file says trusted, the cpuset has the untrusted node only. */
+static int in_cpuset(void)
+{
+	char *p;
+
+	put("/proc/self/vnode", "trusted");
+	claim(!put(CGROUPS "/apps/cgroup.procs", "0"), "a cpuset is entered");
+	claim(says("/proc/self/vnode", "untrusted"), "a cpuset gives the role of its node");
+	p = touch(PAGES * STEP);
+	claim(on_node(p, UNTRUSTED) == PAGES, "memory comes from the cpuset's node");
+	touch(900 * MB);
+	return 0;
+}
+
+static int beside(void)
+{
+	put(CGROUPS "/phone/cgroup.procs", "0");
+	put("/proc/self/vnode", "trusted");
+	touch(100 * MB);
+	pause();
+	return 0;
+}
+
+static void cpusets(void)
+{
+	int status;
+	pid_t calm;
+
+	claim(!mount("cgroup", CGROUPS, "cgroup2", 0, NULL) &&
+	      !put(CGROUPS "/cgroup.subtree_control", "+cpuset") &&
+	      make(CGROUPS "/apps") && make(CGROUPS "/phone") &&
+	      !put(CGROUPS "/apps/cpuset.mems", "1"), "there are cpusets");
+	calm = child(beside);
+	waitpid(child(in_cpuset), &status, 0);
+	claim(WIFSIGNALED(status) && WTERMSIG(status) == 9, "a hog in a cpuset is killed");
+	claim(waitpid(calm, &status, WNOHANG) == 0, "who is in the other node lives");
+	claim(stalled(CGROUPS "/apps/memory.pressure") > 0, "its role stalled");
+	claim(stalled(CGROUPS "/phone/memory.pressure") == 0, "the other role did not stall");
+	kill(calm, SIGKILL);
+	waitpid(calm, NULL, 0);
+}
+
+/* Share of the node's free memory in blocks below order 4, percent. */
+static unsigned long unusable(int node)
+{
+	unsigned long all = 0, small = 0, blocks;
+	FILE *f = fopen("/proc/buddyinfo", "r");
+	char line[256], *at;
+	int nid, order;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Node %d, zone %*s", &nid) != 1 || nid != node)
+			continue;
+		at = strstr(line, "zone") + strlen("zone");
+		at += strspn(at, " ");
+		at += strcspn(at, " ");
+		for (order = 0; *at && *at != '\n'; order++, at += strspn(at, " ")) {
+			blocks = strtoul(at, &at, 10) << order;
+			all += blocks;
+			small += order < 4 ? blocks : 0;
+		}
+	}
+	if (f)
+		fclose(f);
+	return all ? small * 100 / all : 100;
+}
+
+/* Every other page of most of the trusted node is freed: nothing but holes. */
+static int tidies(void)
+{
+	size_t size = 180 * MB, at;
+	int i;
+	char *p;
+
+	put("/proc/self/vnode", "trusted");
+	p = touch(size);
+	madvise(p, size, MADV_NOHUGEPAGE);
+	for (at = 0; at < size; at += 8192)
+		madvise(p + at, 4096, MADV_DONTNEED);
+	claim(unusable(TRUSTED) > 20, "a node full of holes");
+	claim(put(NODES "trusted/unusable_pct", "101") == -EINVAL &&
+	      put(NODES "trusted/unusable_pct", "-1") == -EINVAL &&
+	      says(NODES "trusted/unusable_pct", "0"), "no share but a percentage");
+	claim(!put(NODES "trusted/unusable_pct", "10"), "a share of holes is set");
+	for (i = 0; i < 20 && unusable(TRUSTED) > 10; i++)
+		sleep(1);
+	claim(unusable(TRUSTED) <= 10, "kcompactd closes the holes");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -188,6 +301,8 @@ int main(int argc, char **argv)
 		waitpid(child(unprivileged), NULL, 0);
 		waitpid(child(inherits), NULL, 0);
 		out_of_memory();
+		cpusets();
+		waitpid(child(tidies), NULL, 0);
 		hotplug();
 	}
 	printf("done\n");
