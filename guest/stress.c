@@ -53,6 +53,8 @@ static const char *const action_name[NR_ACTIONS] = {
 	"hog", "badpage", "contig", "area",
 };
 
+#define AREA_SCHEME 2
+
 /*
  * A scheme: its directory, what the files that count its blocks end in, and the
  * file that switches it, with what to write for on.
@@ -62,7 +64,7 @@ static const struct scheme {
 } schemes[] = {
 	{ "region", "_blocks", "enabled", "1" },
 	{ "cpb", "_sets", "enabled", "1" },
-	{ "pcpa", "_kb", "size", "8M" },
+	[AREA_SCHEME] = { "pcpa", "_kb", "size", "8M" },
 	{ "rightsize", "_blocks", "enabled", "1" },	/* it has none */
 };
 
@@ -70,7 +72,7 @@ static const struct scheme {
 
 static uint64_t count[NR_ACTIONS];
 static long long baseline_kb;
-static const struct scheme *running;	/* the one that is on, or NULL */
+static bool is_on[NR_SCHEMES];
 
 static bool wanted(const struct scheme *scheme)
 {
@@ -85,12 +87,7 @@ static bool wanted(const struct scheme *scheme)
 
 static bool area_wanted(void)
 {
-	size_t i;
-
-	for (i = 0; i < NR_SCHEMES; i++)
-		if (!strcmp(schemes[i].name, "pcpa"))
-			return wanted(&schemes[i]);
-	return false;
+	return wanted(&schemes[AREA_SCHEME]);
 }
 
 static bool only_account(void)
@@ -185,7 +182,7 @@ static void switch_to(const struct scheme *scheme, bool on)
 	/* There may be no place for an area now. */
 	if (err && !(on && err == -ENOMEM))
 		fatal("stress: %s is not switched: %s", scheme->name, strerror(-err));
-	running = on && !err ? scheme : NULL;
+	is_on[scheme - schemes] = on && !err;
 }
 
 /* Other knobs of right-sized reclaim, and its measuring on or off beside it. */
@@ -226,12 +223,15 @@ static const struct scheme *pick_scheme(struct rng *r)
 	return scheme;
 }
 
+/* What else the command line switched on stays on: schemes meet each other. */
 static void toggle(struct rng *r)
 {
 	const struct scheme *next = pick_scheme(r);
+	size_t i;
 
-	if (running)
-		switch_to(running, false);
+	for (i = 0; i < NR_SCHEMES; i++)
+		if (is_on[i] && wanted(&schemes[i]))
+			switch_to(&schemes[i], false);
 	expect_no_blocks();
 	pause_a_little(r);
 	expect_no_blocks();
@@ -248,8 +248,7 @@ static void find_running(void)
 	for (i = 0; i < NR_SCHEMES; i++) {
 		snprintf(path, sizeof(path), SCHEMES "%s/%s", schemes[i].name,
 			 schemes[i].file);
-		if (!access(path, R_OK) && number_in(path))
-			running = &schemes[i];
+		is_on[i] = !access(path, R_OK) && number_in(path);
 	}
 }
 
@@ -486,8 +485,9 @@ static void __attribute__((noreturn)) end(void)
 	find_running();
 	if (!access(FAIL "probability", W_OK))
 		tell(FAIL "probability", "0");
-	if (running)
-		switch_to(running, false);
+	for (i = 0; i < (int)NR_SCHEMES; i++)
+		if (is_on[i])
+			switch_to(&schemes[i], false);
 	expect_no_blocks();
 	expect_nothing_lost();
 	expect_no_blocks();
@@ -508,7 +508,7 @@ static void act_on_the_rest(const bool *can, struct rng *r)
 	while (count[STORM] < 4)
 		act(STORM, r);
 	while (can[AREA] && count[AREA] < 4) {
-		if (!running || strcmp(running->name, "pcpa"))
+		if (!is_on[AREA_SCHEME])
 			toggle(r);
 		act(AREA, r);
 	}
