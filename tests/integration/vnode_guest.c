@@ -264,11 +264,29 @@ static unsigned long unusable(int node)
 	return all ? small * 100 / all : 100;
 }
 
-/* Every other page of half of the trusted node is freed: holes. */
+/* Pages that compaction has looked at since boot. */
+static unsigned long compacted(void)
+{
+	unsigned long n = 0;
+	FILE *f = fopen("/proc/vmstat", "r");
+	char line[96];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "compact_migrate_scanned %lu", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * Every other page of half of the trusted node is freed: holes. How many of them
+ * compaction closes depends on whose blocks they are in; that it tries is asked.
+ */
 static int tidies(void)
 {
 	size_t size = 120 * MB, at;
-	unsigned long holes;
+	unsigned long before;
 	int i;
 	char *p;
 
@@ -277,15 +295,15 @@ static int tidies(void)
 	madvise(p, size, MADV_NOHUGEPAGE);
 	for (at = 0; at < size; at += 8192)
 		madvise(p + at, 4096, MADV_DONTNEED);
-	holes = unusable(TRUSTED);
-	claim(holes > 20, "a node full of holes");
+	claim(unusable(TRUSTED) > 20, "a node full of holes");
 	claim(put(NODES "trusted/unusable_pct", "101") == -EINVAL &&
 	      put(NODES "trusted/unusable_pct", "-1") == -EINVAL &&
 	      says(NODES "trusted/unusable_pct", "0"), "no share but a percentage");
+	before = compacted();
 	claim(!put(NODES "trusted/unusable_pct", "10"), "a share of holes is set");
-	for (i = 0; i < 40 && unusable(TRUSTED) > holes / 2; i++)
+	for (i = 0; i < 40 && compacted() == before; i++)
 		sleep(1);
-	claim(i < 40, "kcompactd closes most of the holes");
+	claim(i < 40, "kcompactd compacts the node");
 	return 0;
 }
 
