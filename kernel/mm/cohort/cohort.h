@@ -312,4 +312,8 @@ static inline unsigned int cohort_pages(void)
 	return 1U << cohort_order;
 }
 
+/* sysfs.c */
+ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
+			  unsigned int min, unsigned int max);
+
 #endif /* _MM_COHORT_COHORT_H */

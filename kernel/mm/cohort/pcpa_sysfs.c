@@ -79,15 +79,7 @@ static ssize_t timer_ms_show(struct kobject *kobj, struct kobj_attribute *attr, 
 static ssize_t timer_ms_store(struct kobject *kobj, struct kobj_attribute *attr,
 			      const char *buf, size_t len)
 {
-	unsigned int ms;
-	int err = kstrtouint(buf, 10, &ms);
-
-	if (err)
-		return err;
-	if (!ms || ms > COHORT_TIMER_MAX_MS)
-		return -EINVAL;
-	WRITE_ONCE(cohort_pcpa_timer_ms, ms);
-	return len;
+	return cohort_store_uint(buf, len, &cohort_pcpa_timer_ms, 1, COHORT_TIMER_MAX_MS);
 }
 PCPA_ATTR_RW(timer_ms);
 

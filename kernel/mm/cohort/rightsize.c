@@ -284,15 +284,7 @@ static ssize_t read_around_pages_show(struct kobject *kobj, struct kobj_attribut
 static ssize_t read_around_pages_store(struct kobject *kobj, struct kobj_attribute *attr,
 				       const char *buf, size_t len)
 {
-	unsigned int pages;
-	int err = kstrtouint(buf, 10, &pages);
-
-	if (err)
-		return err;
-	if (pages > COHORT_READ_AROUND_MAX)
-		return -EINVAL;
-	WRITE_ONCE(cohort_read_around_pages, pages);
-	return len;
+	return cohort_store_uint(buf, len, &cohort_read_around_pages, 0, COHORT_READ_AROUND_MAX);
 }
 static struct kobj_attribute read_around_pages_attr = __ATTR_RW(read_around_pages);
 

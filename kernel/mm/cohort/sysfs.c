@@ -27,6 +27,30 @@
 
 static struct kobject *cohort_kobj;
 
+/**
+ * cohort_store_uint() - what writing a number to an attribute does
+ * @buf: the text
+ * @len: its length
+ * @value: what it sets; readers take no lock
+ * @min: smallest number that is taken
+ * @max: largest one
+ *
+ * Return: @len, -EINVAL beyond the bounds, or what kstrtouint() says.
+ */
+ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
+			  unsigned int min, unsigned int max)
+{
+	unsigned int number;
+	int err = kstrtouint(buf, 10, &number);
+
+	if (err)
+		return err;
+	if (number < min || number > max)
+		return -EINVAL;
+	WRITE_ONCE(*value, number);
+	return len;
+}
+
 /* top level */
 
 static ssize_t cohort_parked_kb_show(struct kobject *kobj,
@@ -121,15 +145,7 @@ static ssize_t region_compact_delay_ms_store(struct kobject *kobj,
 					     struct kobj_attribute *attr,
 					     const char *buf, size_t len)
 {
-	unsigned int ms;
-	int err = kstrtouint(buf, 10, &ms);
-
-	if (err)
-		return err;
-	if (ms > 60 * MSEC_PER_SEC)
-		return -EINVAL;
-	WRITE_ONCE(cohort_compact_delay_ms, ms);
-	return len;
+	return cohort_store_uint(buf, len, &cohort_compact_delay_ms, 0, 60 * MSEC_PER_SEC);
 }
 COHORT_ATTR_RW(region, compact_delay_ms);
 

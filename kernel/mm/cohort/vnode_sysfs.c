@@ -148,15 +148,7 @@ static ssize_t unusable_pct_show(struct kobject *kobj, struct kobj_attribute *at
 static ssize_t unusable_pct_store(struct kobject *kobj, struct kobj_attribute *attr,
 				  const char *buf, size_t len)
 {
-	unsigned int pct;
-	int err = kstrtouint(buf, 10, &pct);
-
-	if (err)
-		return err;
-	if (pct > 100)
-		return -EINVAL;
-	WRITE_ONCE(vnode_at(kobj)->unusable_pct, pct);
-	return len;
+	return cohort_store_uint(buf, len, &vnode_at(kobj)->unusable_pct, 0, 100);
 }
 VNODE_ATTR_RW(unusable_pct);
 
