@@ -36,8 +36,8 @@ class SmallGuest:
     kernel: Kernel
     initrd: Path
     run_dir: Path
-    storage_mb: int = 0
-    limit_s: float = 120
+    storage_mb: int
+    limit_s: float
 
     def boot(self, *words: str, memory_mb: int = 1024, cpus: int = 2) -> str:
         """Boot with these words on the command line; what the console said."""
@@ -66,13 +66,16 @@ class SmallGuest:
         return storage
 
 
-def small_initrd(source: Path, kernel: Kernel, run_dir: Path) -> Path:
-    """An initramfs whose init is this C file, compiled for the kernel's machine."""
+def small_guest(
+    source: Path, kernel: Kernel, run_dir: Path, storage_mb: int = 0, limit_s: float = 120
+) -> SmallGuest:
+    """The guest whose init is this C file, compiled for the kernel's machine."""
     program = run_dir / "init"
     words = ["-O1", "-Wall", "-Wextra", "-Werror", "-static", "-o", str(program), str(source)]
-    done = host.run([host.need(f"{find_arch(kernel.arch).cross}gcc"), *words])
+    done = host.run([host.need(find_arch(kernel.arch).cc), *words])
     assert done.returncode == 0, done.stderr
-    return build_initramfs(program, "", run_dir / "initramfs.cpio")
+    initrd = build_initramfs(program, "", run_dir / "initramfs.cpio")
+    return SmallGuest(kernel, initrd, run_dir, storage_mb, limit_s)
 
 
 def claims_of(console: str) -> list[str]:

@@ -24,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "claims.h"
+
 #define MB (1UL << 20)
 #define PAGE 4096UL
 #define AREA "/sys/kernel/mm/cohort/pcpa/"
@@ -32,23 +34,6 @@
 #define FILE_MB 420
 #define PIECES 16
 #define PIECE (AREA_MB * MB / PIECES)
-
-static void claim(bool held, const char *what)
-{
-	printf("%s %s\n", held ? "ok" : "not ok", what);
-}
-
-static int put(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
 
 static void get(const char *path, char *text, size_t size)
 {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cohort.kernel.build import Kernel
-from tests_support import SmallGuest, claims_of, small_initrd
+from tests_support import SmallGuest, claims_of, small_guest
 
 pytestmark = pytest.mark.integration
 
@@ -18,8 +18,7 @@ STORAGE_MB = 512
 @pytest.fixture(scope="module")
 def guest(kernel: Callable[[str], Kernel], tmp_path_factory: pytest.TempPathFactory) -> SmallGuest:
     where = tmp_path_factory.mktemp("pcpa")
-    built = kernel("cohort")
-    return SmallGuest(built, small_initrd(SOURCE, built, where), where, STORAGE_MB, BOOT_S)
+    return small_guest(SOURCE, kernel("cohort"), where, STORAGE_MB, BOOT_S)
 
 
 @pytest.mark.parametrize("also", [(), ("cohort=region",), ("cohort=cpb",)])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cohort.kernel.build import ARCHES, Kernel
-from tests_support import SmallGuest, claims_of, small_initrd
+from tests_support import SmallGuest, claims_of, small_guest
 
 pytestmark = pytest.mark.integration
 
@@ -20,9 +20,8 @@ def guest(
     kernel: Callable[..., Kernel],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> SmallGuest:
-    where = tmp_path_factory.mktemp("vnode")
     built = kernel("cohort", request.param)
-    return SmallGuest(built, small_initrd(SOURCE, built, where), where)
+    return small_guest(SOURCE, built, tmp_path_factory.mktemp("vnode"))
 
 
 def test_nobody_leaves_a_role_and_a_bystander_lives(guest: SmallGuest) -> None:

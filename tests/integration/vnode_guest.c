@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "claims.h"
+
 #define MB (1UL << 20)
 #define PAGES 256
 #define STEP (256UL << 10)
@@ -31,23 +33,6 @@
 #define NODES "/sys/kernel/mm/cohort/vnode/"
 #define MPOL_BIND 2
 #define MPOL_MF_MOVE 2
-
-static void claim(bool held, const char *what)
-{
-	printf("%s %s\n", held ? "ok" : "not ok", what);
-}
-
-static int put(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
 
 static bool make(const char *path)
 {

@@ -32,6 +32,11 @@ class Arch:
     image: str
     cross: str = ""
 
+    @property
+    def cc(self) -> str:
+        """Its compiler."""
+        return f"{self.cross}gcc"
+
 
 ARCHES = {
     "x86_64": Arch("x86_64", "x86_64", "bzImage", "arch/x86/boot/bzImage"),
@@ -111,9 +116,7 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
     with host.lock(paths.made("kernel") / "build.lock"):
         tree, tree_id = _prepare_tree(spec, update)
         out = paths.made("kernel", spec.name)
-        content = host.digest(
-            tree_id, config.render(requests), host.version(f"{arch.cross}gcc"), arch.name
-        )
+        content = host.digest(tree_id, config.render(requests), host.version(arch.cc), arch.name)
         stamp = out / "cohort.stamp"
         image = out / arch.image
         current = stamp.is_file() and image.is_file() and stamp.read_text() == content
@@ -143,8 +146,8 @@ def environment() -> dict[str, str]:
 
 def make_command(tree: Path, out: Path, arch: Arch) -> list[str]:
     """Make without its targets; MissingTool for what it would miss half way."""
-    cc = f"ccache {arch.cross}gcc" if host.find("ccache") else f"{arch.cross}gcc"
-    for program in ("gcc", f"{arch.cross}gcc", f"{arch.cross}ld", "flex", "bison", "bc", "perl"):
+    cc = f"ccache {arch.cc}" if host.find("ccache") else arch.cc
+    for program in ("gcc", arch.cc, f"{arch.cross}ld", "flex", "bison", "bc", "perl"):
         host.need(program)
     return [
         *(str(host.need("make")), "-C", str(tree), f"O={out}", f"ARCH={arch.make}", f"CC={cc}"),
