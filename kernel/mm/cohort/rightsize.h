@@ -18,7 +18,7 @@ struct attribute_group;
 #define COHORT_BACKGROUND_MIN	200
 
 /* Pages read with one that was evicted; VM_READAHEAD_PAGES is 32. */
-#define COHORT_READ_AROUND	24U
+#define COHORT_READ_AROUND	12U
 #define COHORT_READ_AROUND_MAX	4096U
 
 /**

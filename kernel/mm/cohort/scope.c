@@ -11,12 +11,14 @@
  *			becomes active the first time reclaim meets it, as it
  *			does under MGLRU; stock asks for a second use
  *	read-around	a fault on a page that had been evicted reads what
- *			follows it, fewer pages than a first read takes around it
+ *			follows it, fewer pages than a first read takes around
+ *			it, unless it was evicted lately from the working set
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/pagemap.h>
 #include <linux/sched/coredump.h>
+#include <linux/swap.h>
 #include <linux/xarray.h>
 
 #include "cohort.h"
@@ -51,7 +53,9 @@ void cohort_scope_note(struct mm_struct *mm, int oom_score_adj)
  * @ractl: the readahead; its index is the page, its window stock's
  *
  * Most of what is read around a refault had been evicted without being used
- * and would be again.  The last quarter still starts readahead when it is
+ * and would be again.  But a page of the working set that went too early was
+ * not alone: what lies around it is missing as well, and stock's window brings
+ * it back in one go.  The last quarter still starts readahead when it is
  * reached.  A first read of a page, and files whose window is small, are left
  * as they are.
  */
@@ -59,9 +63,14 @@ void __cohort_read_around(struct readahead_control *ractl)
 {
 	unsigned int pages = READ_ONCE(cohort_read_around_pages);
 	struct file_ra_state *ra = ractl->ra;
+	bool workingset = false;
+	void *shadow;
 
-	if (!pages || pages >= ra->size ||
-	    !xa_is_value(xa_load(&ractl->mapping->i_pages, readahead_index(ractl))))
+	if (!pages || pages >= ra->size)
+		return;
+	shadow = xa_load(&ractl->mapping->i_pages, readahead_index(ractl));
+	if (!xa_is_value(shadow) ||
+	    (workingset_test_recent(shadow, true, &workingset, false) && workingset))
 		return;
 	ra->start = readahead_index(ractl);
 	ra->size = pages;

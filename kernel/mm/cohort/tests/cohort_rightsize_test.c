@@ -9,6 +9,7 @@
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
+#include <linux/swap.h>
 #include <linux/xarray.h>
 
 #include "../cohort.h"
@@ -114,7 +115,7 @@ static void cohort_rightsize_test_read_around(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ra.start, 3);
 	KUNIT_EXPECT_EQ(test, ra.size, 32);
 
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&mapping->i_pages, 19, xa_mk_value(1),
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&mapping->i_pages, 19, xa_mk_value(0),
 						    GFP_KERNEL)));
 	cohort_read_around(&ractl);
 	KUNIT_EXPECT_EQ(test, ra.start, 19);
@@ -129,11 +130,50 @@ static void cohort_rightsize_test_read_around(struct kunit *test)
 	xa_destroy(&mapping->i_pages);
 }
 
+/* What eviction leaves behind of a page of the working set. */
+static void *cohort_rightsize_test_shadow(struct kunit *test)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+	void *shadow;
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	folio_set_workingset(folio);
+	__folio_set_locked(folio);
+	KUNIT_ASSERT_TRUE(test, folio_ref_freeze(folio, 1));
+	shadow = workingset_eviction(folio, NULL);
+	folio_ref_unfreeze(folio, 1);
+	folio_clear_workingset(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+	return shadow;
+}
+
+/* A page of the working set that went lately comes back with what lies around it. */
+static void cohort_rightsize_test_working_set(struct kunit *test)
+{
+	struct address_space *mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
+	struct file_ra_state ra = { .start = 3, .size = 32, .async_size = 8 };
+	struct readahead_control ractl = { .mapping = mapping, .ra = &ra, ._index = 19 };
+	void *shadow = cohort_rightsize_test_shadow(test);
+	bool workingset = false, lately;
+
+	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	address_space_init_once(mapping);
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&mapping->i_pages, 19, shadow,
+						    GFP_KERNEL)));
+	lately = workingset_test_recent(shadow, true, &workingset, false) && workingset;
+	cohort_read_around(&ractl);
+	KUNIT_EXPECT_EQ(test, ra.size, lately ? 32 : COHORT_READ_AROUND);
+	KUNIT_EXPECT_EQ(test, ra.start, lately ? 3 : 19);
+	xa_destroy(&mapping->i_pages);
+}
+
 static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_toggle),
 	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
 	KUNIT_CASE(cohort_rightsize_test_background),
 	KUNIT_CASE(cohort_rightsize_test_read_around),
+	KUNIT_CASE(cohort_rightsize_test_working_set),
 	{}
 };
 
