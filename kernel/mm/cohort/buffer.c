@@ -65,12 +65,17 @@ void cohort_buffer_done(struct page *page, unsigned long nr, int order)
 /* Single pages are what the vmalloc domain is for; larger ones stay whole. */
 static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 {
+	struct page *page;
+
 	if (!cohort_region_enabled())
 		return alloc_pages_noprof(gfp, order);
 	if (!order)
 		return cohort_vmalloc_page_noprof(gfp, numa_node_id());
 	cohort_buffer_wake_kswapd();
-	return alloc_pages_noprof(gfp, order);
+	page = alloc_pages_noprof(gfp, order);
+	if (!page && order <= cohort_order && cohort_region_room(numa_mem_id()))
+		page = alloc_pages_noprof(gfp, order);
+	return page;
 }
 
 /**

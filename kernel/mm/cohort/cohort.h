@@ -257,6 +257,7 @@ struct page *cohort_region_hole(struct cohort_domain *dom,
 struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
 					   struct list_head *victims,
 					   struct list_head *survivors);
+bool cohort_region_room(int nid);
 bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
 

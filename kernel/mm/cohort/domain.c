@@ -467,6 +467,17 @@ static bool cohort_may_take(const struct cohort_domain *dom)
 	return !(current->flags & PF_MEMALLOC) || dom->kind == COHORT_ZSPAGE;
 }
 
+/*
+ * Once a request, where it could compact by itself: memory of drivers strewn
+ * over the free lists is why there are no blocks the next time.
+ */
+static bool cohort_make_room(const struct cohort_domain *dom, gfp_t gfp)
+{
+	return dom->kind == COHORT_VMALLOC && cohort_region_enabled() &&
+	       (gfp & GFP_KERNEL) == GFP_KERNEL && !(gfp & __GFP_NORETRY) &&
+	       !(current->flags & PF_MEMALLOC) && cohort_region_room(numa_mem_id());
+}
+
 /**
  * cohort_rmqueue() - a page for a domain, before the stock free lists are tried
  * @dom: domain that should own the page
@@ -480,11 +491,13 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 			    unsigned int alloc_flags,
 			    const struct alloc_context *ac)
 {
+	bool tried = false;
 	struct page *page;
 
 	if (ac->migratetype != cohort_migratetype(dom) ||
 	    !zonelist_zone(ac->preferred_zoneref) || !cohort_may_take(dom))
 		return NULL;
+again:
 	do {
 		while ((page = cohort_domain_take(dom, ac))) {
 			if (cohort_prep_page(page, gfp, alloc_flags,
@@ -495,6 +508,11 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 					      page_to_pfn(page) + 1);
 		}
 	} while (cohort_refill(dom, gfp, alloc_flags, ac));
+
+	if (!tried && cohort_make_room(dom, gfp)) {
+		tried = true;
+		goto again;
+	}
 
 	page = cohort_region_hole(dom, ac);
 	if (page) {

@@ -332,6 +332,32 @@ bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
 	return freed;
 }
 
+/**
+ * cohort_region_room() - a block for somebody who finds none, now
+ * @nid: node it should be of
+ *
+ * For memory that cannot be moved: taken from between other pages, it would
+ * leave small pieces behind when it is freed.  The pages of the emptiest cache
+ * region move into the holes of the others.  Nothing is dropped; there is
+ * memory enough, only in pieces.
+ *
+ * Context: as for direct compaction.
+ * Return: true if a region went home.
+ */
+bool cohort_region_room(int nid)
+{
+	struct cohort_domain *dom;
+	struct cohort_block *blk;
+	LIST_HEAD(victims);
+	LIST_HEAD(survivors);
+
+	dom = cohort_cache_victims(nid, &blk, &victims, &survivors);
+	if (!dom)
+		return false;
+	list_splice_tail_init(&victims, &survivors);
+	return cohort_cache_settle(dom, blk, &survivors, 0);
+}
+
 #ifndef CONFIG_NUMA
 struct folio *cohort_vma_alloc_folio_noprof(gfp_t gfp, int order,
 					    struct vm_area_struct *vma)

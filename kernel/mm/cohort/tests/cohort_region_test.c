@@ -22,6 +22,7 @@ static struct address_space *cohort_region_test_mapping(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, sb);
 	KUNIT_ASSERT_NOT_NULL(test, inode);
 	address_space_init_once(&inode->i_data);
+	spin_lock_init(&inode->i_lock);
 	inode->i_sb = sb;
 	inode->i_mapping = &inode->i_data;
 	inode->i_data.host = inode;
@@ -228,6 +229,52 @@ static void cohort_region_test_hole(struct kunit *test)
 	folio_put(folio);
 }
 
+static const struct address_space_operations cohort_region_test_aops = {
+	.migrate_folio = filemap_migrate_folio,
+};
+
+/* One more page of a file, with its index in it. */
+static void cohort_region_test_cached(struct kunit *test, struct address_space *mapping,
+				      pgoff_t index)
+{
+	struct cohort_domain *dom = __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE);
+	struct folio *folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	*(pgoff_t *)folio_address(folio) = index;
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(mapping, folio, index, GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
+/* Memory that cannot be moved gets a block although none is free: the cache is packed. */
+static void cohort_region_test_room(struct kunit *test)
+{
+	struct address_space *mapping = cohort_region_test_mapping(test);
+	pgoff_t i, wrong = 0, nr = 4 * cohort_pages();
+	int nid = numa_mem_id();
+	struct folio *folio;
+
+	mapping->a_ops = &cohort_region_test_aops;
+	for (i = 0; i < nr; i++)
+		cohort_region_test_cached(test, mapping, i);
+	for (i = 0; i < nr; i++)
+		if (i % 4)
+			invalidate_mapping_pages(mapping, i, i);
+	lru_add_drain_all();
+
+	KUNIT_EXPECT_TRUE(test, cohort_region_room(nid));
+	for (i = 0; i < nr; i += 4) {
+		folio = filemap_get_folio(mapping, i);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+		wrong += *(pgoff_t *)folio_address(folio) != i;
+		folio_put(folio);
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	truncate_inode_pages(mapping, 0);
+}
+
 /* A process that stays small shares regions; one that grows has its own. */
 static void cohort_region_test_anon_domain(struct kunit *test)
 {
@@ -360,6 +407,7 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_zspage_domain),
 	KUNIT_CASE(cohort_region_test_zspage_compact),
 	KUNIT_CASE(cohort_region_test_hole),
+	KUNIT_CASE(cohort_region_test_room),
 	KUNIT_CASE(cohort_region_test_anon_domain),
 	KUNIT_CASE(cohort_region_test_off_and_on),
 	KUNIT_CASE(cohort_region_test_switch_twice),
