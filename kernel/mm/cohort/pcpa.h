@@ -5,7 +5,9 @@
  *	pcpa_area.c	its frames: who has which
  *	pcpa_frames.c	making it, and changing its size
  *	pcpa_client.c	who gets pages: page cache, clients, loans; the timer
- *	pcpa_reclaim.c	quick reclaim
+ *	pcpa_reclaim.c	quick reclaim: what to drop
+ *	pcpa_drop.c	dropping it
+ *	pcpa_trail.c	what of it is read again
  *	pcpa_contig.c	contiguous pieces
  *	pcpa_tidy.c	moving pages out and in, in the background
  *	pcpa_heap.c	the dma-buf heaps
@@ -174,10 +176,40 @@ struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order);
 /* pcpa_reclaim.c */
 extern atomic_long_t cohort_quick_ns;
 int cohort_reclaim_init(void);
-int cohort_trail_resize(unsigned long pages);
-enum cohort_busy cohort_busy_why(struct folio *folio, bool shared);
 void cohort_area_drop(unsigned long base, unsigned long start, unsigned long end);
 unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
+
+/* Folios dropped together: one hold of the LRU's lock. */
+#define COHORT_BATCH	64U
+
+/**
+ * struct cohort_batch - pages that are dropped together
+ * @folio: a reference to each, locked
+ * @nr: how many
+ */
+struct cohort_batch {
+	struct folio *folio[COHORT_BATCH];
+	unsigned int nr;
+};
+
+/* How often pages may be mapped that a round takes. */
+enum cohort_round {
+	COHORT_ROUND_UNMAPPED,
+	COHORT_ROUND_ONE,
+	COHORT_ROUND_SHARED,
+};
+
+/* pcpa_drop.c */
+enum cohort_busy cohort_busy_why(struct folio *folio, bool shared);
+void cohort_batch_add(struct cohort_batch *batch, struct page *page,
+		      enum cohort_round round);
+unsigned int cohort_batch_drop(struct cohort_batch *batch);
+unsigned int cohort_batch_list(struct cohort_batch *batch, struct list_head *list);
+unsigned int cohort_list_drop(struct list_head *list);
+
+/* pcpa_trail.c */
+int cohort_trail_resize(unsigned long pages);
+void cohort_trail_note(const struct address_space *mapping, pgoff_t index);
 
 /* pcpa_contig.c */
 extern atomic_long_t cohort_busy_count[COHORT_NR_BUSY];
