@@ -314,6 +314,7 @@ static inline unsigned int cohort_pages(void)
 }
 
 /* sysfs.c */
+ssize_t cohort_store_switch(const char *buf, size_t len, int (*turn)(bool on));
 ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
 			  unsigned int min, unsigned int max);
 

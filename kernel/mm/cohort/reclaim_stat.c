@@ -10,7 +10,6 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/kobject.h>
-#include <linux/kstrtox.h>
 #include <linux/percpu.h>
 #include <linux/swap.h>
 #include <linux/sysfs.h>
@@ -217,12 +216,7 @@ static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr, c
 static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t len)
 {
-	bool on;
-	int err = kstrtobool(buf, &on);
-
-	if (!err)
-		err = cohort_reclaim_measure(on);
-	return err ?: len;
+	return cohort_store_switch(buf, len, cohort_reclaim_measure);
 }
 static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
 
@@ -231,19 +225,19 @@ static ssize_t kswapd_show(struct kobject *kobj, struct kobj_attribute *attr, ch
 	return sysfs_emit(buf, "%d\n", !static_key_enabled(&cohort_kswapd_off_key));
 }
 
-static ssize_t kswapd_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t len)
+static int kswapd_switch(bool on)
 {
-	bool on;
-	int err = kstrtobool(buf, &on);
-
-	if (err)
-		return err;
 	if (on)
 		static_branch_disable(&cohort_kswapd_off_key);
 	else
 		static_branch_enable(&cohort_kswapd_off_key);
-	return len;
+	return 0;
+}
+
+static ssize_t kswapd_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t len)
+{
+	return cohort_store_switch(buf, len, kswapd_switch);
 }
 static struct kobj_attribute kswapd_attr = __ATTR_RW(kswapd);
 

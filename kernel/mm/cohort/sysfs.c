@@ -51,6 +51,24 @@ ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
 	return len;
 }
 
+/**
+ * cohort_store_switch() - what writing to an attribute that is on or off does
+ * @buf: the text
+ * @len: its length
+ * @turn: turns it on or off; 0 or a negative errno
+ *
+ * Return: @len, or the errno of whoever refused.
+ */
+ssize_t cohort_store_switch(const char *buf, size_t len, int (*turn)(bool on))
+{
+	bool on;
+	int err = kstrtobool(buf, &on);
+
+	if (!err)
+		err = turn(on);
+	return err ?: len;
+}
+
 /* top level */
 
 static ssize_t cohort_parked_kb_show(struct kobject *kobj,
@@ -97,12 +115,7 @@ static ssize_t region_enabled_store(struct kobject *kobj,
 				    struct kobj_attribute *attr,
 				    const char *buf, size_t len)
 {
-	bool on;
-	int err = kstrtobool(buf, &on);
-
-	if (!err)
-		err = cohort_region_switch(on);
-	return err ?: len;
+	return cohort_store_switch(buf, len, cohort_region_switch);
 }
 COHORT_ATTR_RW(region, enabled);
 
@@ -223,12 +236,7 @@ static ssize_t cpb_enabled_store(struct kobject *kobj,
 				 struct kobj_attribute *attr,
 				 const char *buf, size_t len)
 {
-	bool on;
-	int err = kstrtobool(buf, &on);
-
-	if (!err)
-		err = cohort_cpb_switch(on);
-	return err ?: len;
+	return cohort_store_switch(buf, len, cohort_cpb_switch);
 }
 COHORT_ATTR_RW(cpb, enabled);
 
@@ -358,20 +366,20 @@ static ssize_t buffer_enabled_show(struct kobject *kobj,
 	return sysfs_emit(buf, "%d\n", static_key_enabled(&cohort_buffer_key));
 }
 
-static ssize_t buffer_enabled_store(struct kobject *kobj,
-				    struct kobj_attribute *attr,
-				    const char *buf, size_t len)
+static int buffer_measure(bool on)
 {
-	bool on;
-	int err = kstrtobool(buf, &on);
-
-	if (err)
-		return err;
 	if (on)
 		static_branch_enable(&cohort_buffer_key);
 	else
 		static_branch_disable(&cohort_buffer_key);
-	return len;
+	return 0;
+}
+
+static ssize_t buffer_enabled_store(struct kobject *kobj,
+				    struct kobj_attribute *attr,
+				    const char *buf, size_t len)
+{
+	return cohort_store_switch(buf, len, buffer_measure);
 }
 COHORT_ATTR_RW(buffer, enabled);
 

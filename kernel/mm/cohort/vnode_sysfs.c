@@ -5,7 +5,6 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/kobject.h>
-#include <linux/kstrtox.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/sysfs.h>
@@ -57,12 +56,7 @@ static ssize_t lend_show(struct kobject *kobj, struct kobj_attribute *attr, char
 static ssize_t lend_store(struct kobject *kobj, struct kobj_attribute *attr,
 			  const char *buf, size_t len)
 {
-	bool on;
-	int err = kstrtobool(buf, &on);
-
-	if (!err)
-		err = cohort_vnode_lend(on);
-	return err ?: len;
+	return cohort_store_switch(buf, len, cohort_vnode_lend);
 }
 VNODE_ATTR_RW(lend);
 
