@@ -1,17 +1,23 @@
 """Virtual memory nodes on a booted kernel: layouts, roles, and who is killed."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cohort import runs
 from cohort.kernel.build import ARCHES, Kernel
+from cohort.policy import load_policy
+from cohort.runs import RunSpec
 from tests_support import SmallGuest, claims_of, small_guest
 
 pytestmark = pytest.mark.integration
 
 SOURCE = Path(__file__).with_name("vnode_guest.c")
-TWO = ("cohort.vnode=trusted:256M,untrusted:rest", "cohort.vnode_default=trusted")
+LAYOUT = "cohort.vnode=trusted:256M,untrusted:rest"
+LAUNCHES = 2
+EITHER = pytest.mark.parametrize("default", ["trusted", "untrusted"])
 
 
 @pytest.fixture(scope="module", params=ARCHES)
@@ -24,9 +30,23 @@ def guest(
     return small_guest(SOURCE, built, tmp_path_factory.mktemp("vnode"))
 
 
-def test_nobody_leaves_a_role_and_a_bystander_lives(guest: SmallGuest) -> None:
-    lines = claims_of(guest.boot(*TWO))
+@EITHER
+def test_nobody_leaves_a_role_and_a_bystander_lives(default: str, guest: SmallGuest) -> None:
+    lines = claims_of(guest.boot(LAYOUT, f"cohort.vnode_default={default}"))
     assert len(lines) >= 26, lines
+
+
+@EITHER
+def test_the_phone_comes_up_with_the_kernel_in(default: str, kernel: Callable[..., Kernel]) -> None:
+    """Whichever node the kernel and the native processes begin in, no trusted process dies."""
+    policy = load_policy("vnode")
+    layout = [word for word in policy.cmdline if not word.startswith("cohort.vnode_default=")]
+    policy = policy.model_copy(update={"cmdline": [*layout, f"cohort.vnode_default={default}"]})
+    kernel(policy.kernel)
+    run = runs.execute(replace(RunSpec(policy, "vnode-pressure", LAUNCHES), fresh=True))
+    assert f"default {default}" in (run.path / "console.log").read_text(errors="replace")
+    assert list(run.records())[-1]["r"] == "end"
+    assert run.metrics["kills_trusted"] == 0
 
 
 @pytest.mark.parametrize(
