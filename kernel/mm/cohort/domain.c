@@ -475,7 +475,7 @@ static bool cohort_make_room(const struct cohort_domain *dom, gfp_t gfp)
 {
 	return dom->kind == COHORT_VMALLOC && cohort_region_enabled() &&
 	       (gfp & GFP_KERNEL) == GFP_KERNEL && !(gfp & __GFP_NORETRY) &&
-	       !(current->flags & PF_MEMALLOC) && cohort_region_room(numa_mem_id());
+	       cohort_region_room(numa_mem_id());
 }
 
 /**

@@ -86,10 +86,13 @@ static bool chunk_look(const struct job *job, unsigned long c, unsigned long *ca
 	return any;
 }
 
-/*
- * Pages of a chunk that the round takes go at once, or join those that are to
- * go. Return: how many.
- */
+/* A batch goes at once, or joins those that are to go. Return: how many. */
+static unsigned int batch_out(struct cohort_batch *batch, struct list_head *list)
+{
+	return list ? cohort_batch_list(batch, list) : cohort_batch_drop(batch);
+}
+
+/* The same with the pages of a chunk that the round takes. */
 static unsigned int chunk_take(struct job *job, unsigned long c, const unsigned long *cached,
 			       enum cohort_round round, struct list_head *list)
 {
@@ -100,10 +103,9 @@ static unsigned int chunk_take(struct job *job, unsigned long c, const unsigned 
 	for_each_set_bit(i, cached, COHORT_CHUNK) {
 		cohort_batch_add(&batch, pfn_to_page(job->base + c * COHORT_CHUNK + i), round);
 		if (batch.nr == COHORT_BATCH)
-			nr += list ? cohort_batch_list(&batch, list) :
-				     cohort_batch_drop(&batch);
+			nr += batch_out(&batch, list);
 	}
-	return nr + (list ? cohort_batch_list(&batch, list) : cohort_batch_drop(&batch));
+	return nr + batch_out(&batch, list);
 }
 
 static void chunk_drop(struct job *job, unsigned long c)

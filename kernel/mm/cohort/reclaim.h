@@ -20,20 +20,33 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 	struct reclaim_stat stat;
 	unsigned int nr;
 
-	/*
-	 * A task that reclaims for itself has dropped its batch already; it
-	 * only needs the pages free, and the others stay cached.
-	 */
-	if (!current_is_kswapd()) {
-		list_splice_tail_init(victims, survivors);
-		return 0;
-	}
 	nr = shrink_folio_list(victims, pgdat, sc, &stat, false);
 	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -(long)nr);
 	count_vm_events(PGSTEAL_KSWAPD, nr);
 	count_vm_events(PGSTEAL_FILE, nr);
 	list_splice_tail_init(victims, survivors);
 	return nr;
+}
+
+/* kswapd's part: region by region until it has what it wants. */
+static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
+{
+	struct cohort_domain *dom;
+	struct cohort_block *blk;
+	unsigned int sweeps = COHORT_SWEEPS;
+
+	do {
+		LIST_HEAD(victims);
+		LIST_HEAD(survivors);
+		unsigned int nr;
+
+		dom = cohort_cache_victims(pgdat->node_id, &blk, &victims, &survivors);
+		if (!dom)
+			break;
+		nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
+		sc->nr_reclaimed += nr;
+		cohort_cache_settle(dom, blk, &survivors, nr);
+	} while (--sweeps && sc->nr_reclaimed < sc->nr_to_reclaim);
 }
 
 /* What kswapd dropped of the area does not help those who need other memory. */
@@ -53,9 +66,6 @@ void __cohort_pull(struct pglist_data *pgdat, void *private)
 void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
 {
 	struct scan_control *sc = private;
-	struct cohort_domain *dom;
-	struct cohort_block *blk;
-	unsigned int sweeps = COHORT_SWEEPS;
 
 	if (cgroup_reclaim(sc) || !(sc->gfp_mask & __GFP_FS))
 		return;
@@ -63,19 +73,14 @@ void __cohort_shrink_cache(struct pglist_data *pgdat, void *private)
 	if (!current_is_kswapd() &&
 	    gfp_migratetype(sc->gfp_mask) == MIGRATE_MOVABLE)
 		return;
-	do {
-		LIST_HEAD(victims);
-		LIST_HEAD(survivors);
-		unsigned int nr;
-
-		dom = cohort_cache_victims(pgdat->node_id, &blk, &victims, &survivors);
-		if (!dom)
-			break;
-		nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
-		sc->nr_reclaimed += nr;
-		cohort_cache_settle(dom, blk, &survivors, nr);
-	} while (--sweeps && current_is_kswapd() &&
-		 sc->nr_reclaimed < sc->nr_to_reclaim);
+	/*
+	 * A task that reclaims for itself has dropped its batch already; it
+	 * only needs the pages free, and the others stay cached.
+	 */
+	if (current_is_kswapd())
+		cohort_sweep(pgdat, sc);
+	else
+		cohort_region_room(pgdat->node_id);
 	if (current_is_kswapd() && total_swap_pages)
 		cohort_compact_swapped();
 	cohort_compact_low();
