@@ -257,6 +257,7 @@ static void launch_app(int app, struct rng *r)
 
 	camera_cost_begin(&cost);
 	t = now_ns();
+	camera_announce(app);
 	cold = bring_up(app);
 	s->last_used = sh->launch;
 	update_adjs();

@@ -39,6 +39,18 @@ void camera_open(int slot)
 	}
 }
 
+/* Where the policy says so: room is made while the app loads. */
+void camera_announce(int slot)
+{
+	char text[32];
+
+	if (!camera_is(slot) || !sh->conf.camera.announce)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)sh->conf.camera.bytes);
+	if (spit(AREA "announce", text))
+		fatal(AREA "announce: %s", strerror(errno));
+}
+
 static void look(struct camera_cost *c)
 {
 	static char text[16384];

@@ -9,8 +9,8 @@
  *   minfree ADJ KB            lmkd level, ascending adj
  *   role NAME none | role NAME vnode VNODE | role NAME cgroup MIN_KB LOW_KB
  *   native ROLE               role of the processes that init starts
- *   camera APP HEAP KB PIECE_KB WOKEN   buffers of a start of this app, from what heap,
- *                             and how many other processes work meanwhile
+ *   camera APP HEAP KB PIECE_KB WOKEN [announce]   buffers of a start of this app, from
+ *                             what heap, and how many other processes work meanwhile
  *   experiment KIND KEY=N...  after the launches; KIND exit, throughput,
  *                             bench or orders
  *   program NAME WHEN ARGV...       of a bench; WHEN prepare, fresh or next
@@ -278,15 +278,16 @@ static void do_camera(struct conf *conf, char **save)
 {
 	const char *app = strtok_r(NULL, " ", save), *heap = strtok_r(NULL, " ", save);
 	const char *kb = strtok_r(NULL, " ", save), *piece = strtok_r(NULL, " ", save);
-	const char *woken = strtok_r(NULL, " ", save);
+	const char *woken = strtok_r(NULL, " ", save), *word = strtok_r(NULL, " ", save);
 
-	if (!app || !heap || !kb || !piece || !woken)
+	if (!app || !heap || !kb || !piece || !woken || (word && strcmp(word, "announce")))
 		fatal("phone.conf: camera: app, heap, kb, piece and woken wanted");
 	conf->camera.app = app_index(conf, app);
 	snprintf(conf->camera.heap, sizeof(conf->camera.heap), "%s", heap);
 	conf->camera.bytes = number(kb, "camera") * KB;
 	conf->camera.piece = number(piece, "camera") * KB;
 	conf->camera.woken = number(woken, "camera");
+	conf->camera.announce = word;
 	if (!conf->camera.piece)
 		fatal("phone.conf: camera: a piece must not be empty");
 }

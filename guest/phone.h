@@ -187,6 +187,7 @@ struct conf {
 		uint64_t bytes;		/* of a start, 0: there is no camera */
 		uint64_t piece;
 		uint64_t woken;		/* processes that work while it opens */
+		bool announce;		/* the kernel hears of a start before the app runs */
 	} camera;
 	uint8_t launch[MAX_LAUNCHES];	/* index into prof[] */
 };
@@ -354,6 +355,7 @@ struct camera_cost {
 bool camera_wanted(void);
 bool camera_is(int slot);
 void camera_open(int slot);
+void camera_announce(int slot);
 void camera_cost_begin(struct camera_cost *c);
 void camera_cost_end(const struct camera_cost *a, int slot);
 void area_record(uint32_t launch, const char *when);

@@ -100,8 +100,8 @@ class Policy(BaseModel):
 
     `cmdline` goes on the kernel's command line; `sysctl` (dotted names) and `sysfs` (paths) are
     written by the guest before the first process of the phone starts. `camera_heap` is the dma-buf
-    heap of a camera's buffers. `kernel` is the build: "cohort", or "stock" for one without Cohort
-    compiled in.
+    heap of a camera's buffers; with `camera_announce` who starts the camera tells the area of
+    scheme 3 before. `kernel` is the build: "cohort", or "stock" for one without Cohort compiled in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -113,6 +113,7 @@ class Policy(BaseModel):
     sysfs: dict[SysfsPath, Knob] = {}
     role: dict[Name, Role] = {}
     camera_heap: HeapName = "system"
+    camera_announce: bool = False
     kernel: Literal["cohort", "stock"] = "cohort"
 
     def writes(self) -> list[tuple[str, str]]:
@@ -127,6 +128,7 @@ class Policy(BaseModel):
         """A hash of all that changes a run; name and title do not."""
         usual = {"role"} if not self.role else set()
         usual |= {"camera_heap"} if self.camera_heap == "system" else set()
+        usual |= set() if self.camera_announce else {"camera_announce"}
         effect = self.model_dump(exclude={"name", "title"} | usual)
         return hashlib.sha256(json.dumps(effect, sort_keys=True).encode()).hexdigest()
 

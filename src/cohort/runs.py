@@ -225,6 +225,7 @@ def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) 
         time="virtual" if accel == "deterministic" else "real",
         roles={name: role.line for name, role in spec.policy.role.items()},
         heap=spec.policy.camera_heap,
+        announce=spec.policy.camera_announce,
     )
     guest_bin = build_guest(paths.made("guest"))
     storage = build_storage(workload, paths.made("storage"))

@@ -178,6 +178,7 @@ extern atomic_long_t cohort_quick_ns;
 int cohort_reclaim_init(void);
 void cohort_area_drop(unsigned long base, unsigned long start, unsigned long end);
 unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
+void cohort_pcpa_announce(unsigned long pages);
 
 /* Folios dropped together: one hold of the LRU's lock. */
 #define COHORT_BATCH	64U

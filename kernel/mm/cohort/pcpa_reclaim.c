@@ -286,6 +286,35 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 	return room;
 }
 
+/* in advance */
+
+static atomic_long_t announced;
+
+static void announced_work(struct work_struct *work)
+{
+	unsigned long want = atomic_long_xchg(&announced, 0);
+
+	if (want && cohort_pcpa_taking())
+		cohort_quick_reclaim(want, READ_ONCE(cohort_pcpa_min_order));
+}
+static DECLARE_WORK(announced_item, announced_work);
+
+/**
+ * cohort_pcpa_announce() - a client is about to ask for pages
+ * @pages: how many, all its requests together
+ *
+ * Room is made in the background while the client still waits for storage and
+ * for others.  If it does not come the page cache is back after the timer.
+ *
+ * Context: any.
+ */
+void cohort_pcpa_announce(unsigned long pages)
+{
+	cohort_pcpa_want();
+	atomic_long_set(&announced, pages);
+	queue_work(system_unbound_wq, &announced_item);
+}
+
 int __init cohort_reclaim_init(void)
 {
 	reclaim_wq = alloc_workqueue("cohort_pcpa", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 1);

@@ -83,6 +83,20 @@ static ssize_t timer_ms_store(struct kobject *kobj, struct kobj_attribute *attr,
 }
 PCPA_ATTR_RW(timer_ms);
 
+static ssize_t announce_store(struct kobject *kobj, struct kobj_attribute *attr,
+			      const char *buf, size_t len)
+{
+	u64 size, base;
+
+	if (cohort_pcpa_parse(buf, &size, &base) || base != COHORT_ANY_BASE || !size)
+		return -EINVAL;
+	if (!cohort_pcpa_taking())
+		return -ENODEV;
+	cohort_pcpa_announce(min(PHYS_PFN(size), totalram_pages()));
+	return len;
+}
+static struct kobj_attribute announce_attr = __ATTR_WO(announce);
+
 static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", cohort_pcpa_state() == COHORT_PCACHE_ONLY ?
@@ -167,6 +181,7 @@ static struct attribute *pcpa_attrs[] = {
 	&base_attr.attr,
 	&min_order_attr.attr,
 	&timer_ms_attr.attr,
+	&announce_attr.attr,
 	&state_attr.attr,
 	&free_kb_attr.attr,
 	&cache_kb_attr.attr,

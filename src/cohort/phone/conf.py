@@ -119,14 +119,16 @@ def render_conf(
     time: Literal["virtual", "real"],
     roles: Mapping[str, str] | None = None,
     heap: str = "system",
+    announce: bool = False,
 ) -> str:
     """The text of /phone.conf.
 
     `launches` are starts of the camera, if the workload has one. `writes` are (path, value) of the
     policy, applied before the phone starts; `roles` is what it does for a role, "vnode NAME" or
-    "cgroup MIN_KB LOW_KB"; `heap` is where it has the camera's buffers come from. `time` "real"
-    shortens the waits of people, for guests whose clock is the host's. Raises UsageError for a
-    number of launches or a write that the guest cannot take.
+    "cgroup MIN_KB LOW_KB"; `heap` is where it has the camera's buffers come from, and `announce`
+    whether the kernel hears of a start before. `time` "real" shortens the waits of people, for
+    guests whose clock is the host's. Raises UsageError for a number of launches or a write that
+    the guest cannot take.
     """
     total = all_launches(workload, launches)
     if not 1 <= launches <= total <= MAX_LAUNCHES:
@@ -143,7 +145,7 @@ def render_conf(
     lines += [f"native {workload.native_role}"] if workload.native_role else []
     lines += [f"minfree {x.adj.value} {x.kb.value}" for x in workload.lmkd.level]
     lines += [*_experiment_lines(workload), *_process_lines(workload), *_app_lines(workload)]
-    lines += _camera_lines(workload, heap)
+    lines += _camera_lines(workload, heap, announce)
     lines += [f"launch {x}" for x in launch_sequence(workload, seed=seed, launches=launches)]
     return "\n".join(lines) + "\n"
 
@@ -265,11 +267,12 @@ def _experiment(kind: str, **keys: int) -> str:
     return " ".join(["experiment", kind, *(f"{key}={value}" for key, value in keys.items())])
 
 
-def _camera_lines(w: Workload, heap: str) -> list[str]:
+def _camera_lines(w: Workload, heap: str, announce: bool) -> list[str]:
     if w.camera is None:
         return []
     kb = [x.value * 1024 for x in (w.camera.buffers_mb, w.camera.piece_mb)]
-    return [f"camera {w.camera.app} {heap} {kb[0]} {kb[1]} {w.camera.woken.value}"]
+    line = f"camera {w.camera.app} {heap} {kb[0]} {kb[1]} {w.camera.woken.value}"
+    return [f"{line} announce" if announce else line]
 
 
 def _process_lines(workload: Workload) -> Iterator[str]:
