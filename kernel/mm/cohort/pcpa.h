@@ -222,6 +222,7 @@ struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err);
 bool cohort_isolate_page(struct page *page, struct list_head *list);
 unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode);
 void cohort_pcpa_tidy_soon(void);
+void cohort_pcpa_tidy_for_client(void);
 
 /* pcpa_sysfs.c */
 #ifdef CONFIG_COHORT_PCPA

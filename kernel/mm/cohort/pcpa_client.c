@@ -101,7 +101,7 @@ void cohort_pcpa_want(void)
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	if (turn) {
 		set_timer();
-		cohort_pcpa_tidy_soon();
+		cohort_pcpa_tidy_for_client();
 	}
 }
 

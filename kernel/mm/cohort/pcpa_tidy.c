@@ -6,7 +6,7 @@
  * while clients are served also what several processes share; and hot ones, which
  * somebody would miss.  In comes cold page cache of other places, so that free pages
  * are elsewhere, where everybody can have them: a little at a time, and faster when
- * kswapd runs.
+ * kswapd runs.  A turn that finds little is followed by a longer pause.
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
@@ -21,10 +21,14 @@
 #include "cohort.h"
 #include "pcpa.h"
 
-/* Tidying: pages looked at and moved in a turn, and the pause between turns. */
+/* Tidying: pages looked at and moved in a turn, and the pauses between turns. */
 #define TIDY_LOOK	8192UL
 #define TIDY_MOVE	128U
 #define TIDY_PAUSE	(HZ / 4)
+#define TIDY_PAUSE_MAX	HZ
+
+/* Pages moved in a turn below which the next pause is twice as long. */
+#define TIDY_WORTH	32
 
 /* Pages moved in a turn for no other reason than that somebody uses them. */
 #define TIDY_HOT	128U
@@ -136,21 +140,32 @@ static bool worth_pulling(struct page *page, bool scarce)
 	return (file || scarce) && cohort_next_pfn(page_to_pfn(page)) == page_to_pfn(page);
 }
 
+/* From one page to the end of its pageblock, or until there are so many. Return: the next. */
+static unsigned long pull_block(unsigned long pfn, unsigned long want, bool scarce,
+				struct list_head *list, unsigned int *nr)
+{
+	unsigned long end = ALIGN(pfn + 1, pageblock_nr_pages);
+	struct page *page = pfn_to_online_page(pfn);
+
+	if (!page || cohort_next_pfn(pfn) == end)
+		return end;
+	for (; pfn < end && *nr < want; pfn++, page++)
+		if (worth_pulling(page, scarce))
+			*nr += cohort_isolate_page(page, list);
+	return pfn;
+}
+
 static unsigned int pull_collect(struct pglist_data *pgdat, unsigned long want, bool scarce,
 				 struct list_head *list)
 {
 	static unsigned long hand;
-	unsigned long pfn = READ_ONCE(hand), look;
+	unsigned long pfn = READ_ONCE(hand), looked = 0, next;
 	unsigned int nr = 0;
 
-	for (look = PULL_LOOK; look && nr < want; look--, pfn++) {
-		struct page *page;
-
+	for (; looked < PULL_LOOK && nr < want; looked += next - pfn, pfn = next) {
 		if (pfn < pgdat->node_start_pfn || pfn >= pgdat_end_pfn(pgdat))
 			pfn = pgdat->node_start_pfn;
-		page = pfn_to_online_page(pfn);
-		if (page && worth_pulling(page, scarce))
-			nr += cohort_isolate_page(page, list);
+		next = pull_block(pfn, want, scarce, list, &nr);
 	}
 	WRITE_ONCE(hand, pfn);
 	return nr;
@@ -202,7 +217,8 @@ static unsigned int pull_turn(void)
 
 static void tidy_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(tidy, tidy_work);
-static unsigned long tidy_hand;
+static unsigned long tidy_hand;		/* a multiple of BITS_PER_LONG */
+static unsigned long tidy_pause = TIDY_PAUSE;
 static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
 static atomic_t tidy_awake;
 
@@ -233,26 +249,35 @@ static void settle(void)
  * several processes share leaves, too: a client could not have it.  Hot pages
  * leave a few at a time, so that what is dropped one day is what nobody misses.
  */
-static bool untidy(const struct cohort_area *area, unsigned long i, bool all,
-		   unsigned int *heat)
+static bool untidy(struct page *page, bool lent, bool all, unsigned int *heat)
 {
-	struct page *page = pfn_to_page(area->base + i);
-	bool lent = test_bit(i, area->lent);
+	unsigned long flags = READ_ONCE(page->flags);
 
-	if (!test_bit(i, area->own) || test_bit(i, area->client))
+	if (lent && !all && !(flags & BIT(PG_swapbacked)))
 		return false;
-	/* A wrong guess is found out when the page is isolated. */
-	if (data_race(cohort_area_map_test(&area->map, i)))
-		return false;
-	if (lent && !all && !(READ_ONCE(page->flags) & BIT(PG_swapbacked)))
-		return false;
-	if (lent || (PageDirty(page) && !PageWriteback(page)) ||
+	if (lent || (flags & (BIT(PG_dirty) | BIT(PG_writeback))) == BIT(PG_dirty) ||
 	    (all && atomic_read(&page->_mapcount) > 0))
 		return true;
 	if (!*heat || !hot(page))
 		return false;
 	--*heat;
 	return true;
+}
+
+/* Pages of a word of the maps; a wrong guess is found out when the page is isolated. */
+static unsigned int tidy_word(const struct cohort_area *area, unsigned long w, bool all,
+			      unsigned int *heat, struct list_head *list)
+{
+	unsigned long used = area->own[w] & ~area->client[w] & ~data_race(area->map.bits[w]);
+	unsigned int nr = 0, bit;
+
+	for_each_set_bit(bit, &used, BITS_PER_LONG) {
+		struct page *page = pfn_to_page(area->base + w * BITS_PER_LONG + bit);
+
+		if (untidy(page, test_bit(bit, &area->lent[w]), all, heat))
+			nr += cohort_isolate_page(page, list);
+	}
+	return nr;
 }
 
 /* A batch from where the hand is; false if the area is gone. */
@@ -265,12 +290,11 @@ static bool tidy_collect(struct list_head *list, unsigned long *look, unsigned i
 	rcu_read_lock();
 	area = rcu_dereference(cohort_area);
 	if (area && cohort_pcpa_spare(area->nid, 2 * TIDY_MOVE)) {
-		for (; *look && nr < TIDY_MOVE; --*look) {
+		for (; *look && nr < TIDY_MOVE; *look -= BITS_PER_LONG) {
 			if (tidy_hand >= area->nr)
 				tidy_hand = 0;
-			if (untidy(area, tidy_hand, all, heat))
-				nr += cohort_isolate_page(pfn_to_page(area->base + tidy_hand), list);
-			tidy_hand++;
+			nr += tidy_word(area, BIT_WORD(tidy_hand), all, heat, list);
+			tidy_hand += BITS_PER_LONG;
 		}
 	} else {
 		*look = 0;
@@ -317,8 +341,9 @@ static void tidy_work(struct work_struct *work)
 		WRITE_ONCE(tidy_turns, TIDY_TURNS);
 	else
 		WRITE_ONCE(tidy_turns, READ_ONCE(tidy_turns) - !!READ_ONCE(tidy_turns));
+	tidy_pause = moved < TIDY_WORTH ? min(2 * tidy_pause, TIDY_PAUSE_MAX) : TIDY_PAUSE;
 	if (moved >= 0 && READ_ONCE(tidy_turns))
-		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+		queue_delayed_work(cohort_wq, &tidy, tidy_pause);
 	else
 		atomic_set(&tidy_awake, 0);
 }
@@ -336,6 +361,18 @@ void cohort_pcpa_tidy_soon(void)
 		WRITE_ONCE(tidy_turns, TIDY_TURNS);
 	if (!atomic_read(&tidy_awake) && !atomic_xchg(&tidy_awake, 1))
 		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+}
+
+/**
+ * cohort_pcpa_tidy_for_client() - a client has come
+ *
+ * Context: any but NMI.
+ */
+void cohort_pcpa_tidy_for_client(void)
+{
+	WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	atomic_set(&tidy_awake, 1);
+	mod_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
 }
 
 /* pulling, by kswapd */
