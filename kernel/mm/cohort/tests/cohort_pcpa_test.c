@@ -263,6 +263,32 @@ static void cohort_pcpa_test_reclaim_stops(struct kunit *test)
 	area_end(test);
 }
 
+/* Room is there before the client is; if none comes the page cache is back. */
+static void cohort_pcpa_test_announced(struct kunit *test)
+{
+	struct cache cache;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	cache_begin(test, &cache);
+	cache_fill(test, &cache);
+	KUNIT_EXPECT_EQ(test, look().free, 0UL);
+	cohort_pcpa_announce(1024);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_state(), COHORT_ANON_ALLOC);
+	for (i = 0; i < 20 && look().free < 1024; i++)
+		msleep(20);
+	KUNIT_EXPECT_GE(test, look().free, 1024UL);
+	KUNIT_EXPECT_LE(test, look().free, 1024UL + 2 * COHORT_CHUNK);
+	KUNIT_EXPECT_EQ(test, look().client, 0UL);
+	area_settle();
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_state(), COHORT_PCACHE_ONLY);
+	cache_fill(test, &cache);
+	KUNIT_EXPECT_EQ(test, look().free, 0UL);
+	cache_end(&cache);
+	area_end(test);
+}
+
+
 /* Dirty, locked and referenced pages stay, whole and where they are. */
 static void cohort_pcpa_test_reclaim_spares(struct kunit *test)
 {
@@ -395,6 +421,7 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_reclaim_spares),
 	KUNIT_CASE(cohort_pcpa_test_contiguous),
 	KUNIT_CASE(cohort_pcpa_test_busy),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_announced),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_timer),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_given),
 	{}
