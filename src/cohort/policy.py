@@ -101,7 +101,8 @@ class Policy(BaseModel):
     `cmdline` goes on the kernel's command line; `sysctl` (dotted names) and `sysfs` (paths) are
     written by the guest before the first process of the phone starts. `camera_heap` is the dma-buf
     heap of a camera's buffers; with `camera_announce` who starts the camera tells the area of
-    scheme 3 before. `kernel` is the build: "cohort", or "stock" for one without Cohort compiled in.
+    scheme 3 before. `kernel` is the build: "cohort", "order9" for one without free blocks above
+    that order, or "stock" for one without Cohort compiled in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -114,7 +115,7 @@ class Policy(BaseModel):
     role: dict[Name, Role] = {}
     camera_heap: HeapName = "system"
     camera_announce: bool = False
-    kernel: Literal["cohort", "stock"] = "cohort"
+    kernel: Literal["cohort", "order9", "stock"] = "cohort"
 
     def writes(self) -> list[tuple[str, str]]:
         """The files the guest writes at start, in order: (path, value)."""

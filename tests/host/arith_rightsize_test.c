@@ -60,50 +60,52 @@ static unsigned int distance(unsigned int a, unsigned int b)
 }
 
 /* Constant input: towards one point, every step nearer, and it arrives. */
-static void constant(unsigned long direct, unsigned long refaulted, unsigned int point)
+static void constant(unsigned long direct, unsigned long refaulted, unsigned int from,
+		     unsigned int point)
 {
-	struct cohort_flow probe = { 4096, 512, refaulted }, own = { 4096, direct, refaulted };
+	struct cohort_flow flow = { 4096, direct, refaulted };
 	struct cohort_sizer s;
 	unsigned int i, before;
 
 	cohort_sizer_init(&s);
+	s.gap = from;
+	/* Until the smoothed share is there. */
 	for (i = 0; i < 40; i++)
-		cohort_sizer_step(&s, cohort_sizer_probes(&s) ? &probe : &own);
-	for (i = 0; i < 400; i++) {
+		cohort_sizer_step(&s, &flow);
+	for (i = 0; i < 100; i++) {
 		before = distance(s.gap, point);
-		cohort_sizer_step(&s, cohort_sizer_probes(&s) ? &probe : &own);
+		cohort_sizer_step(&s, &flow);
 		expect(distance(s.gap, point) <= before, "a step away from the fixed point");
 	}
 	expect(s.gap == point, "constant input does not end in its fixed point");
 }
 
-/* Whatever comes in, the gap stays in its bounds and probes run as stock does. */
+/* Whatever comes in, processes have stock's room at least, and it stays in its bounds. */
 static void any_input(void)
 {
 	struct cohort_sizer s;
-	unsigned int i, probes = 0;
+	unsigned int i;
 
 	cohort_sizer_init(&s);
 	for (i = 0; i < ROUNDS; i++) {
 		struct cohort_flow flow = { next() >> (next() % 64), next() >> (next() % 64),
 					    next() >> (next() % 64) };
+		unsigned int gap = s.gap, share = s.direct_share;
 
-		if (cohort_sizer_probes(&s)) {
-			probes++;
-			expect(cohort_sizer_gap(&s) == COHORT_GAP_STOCK, "a probe is not stock");
-		}
 		cohort_sizer_step(&s, &flow);
-		expect(s.gap >= COHORT_GAP_MIN && s.gap <= COHORT_GAP_MAX, "out of bounds");
-		expect(s.stock_share <= COHORT_SHARE_ONE && s.own_share <= COHORT_SHARE_ONE,
-		       "a share above one");
+		expect(s.gap >= COHORT_GAP_STOCK && s.gap <= COHORT_GAP_MAX, "out of bounds");
+		expect(s.direct_share <= COHORT_SHARE_ONE, "a share above one");
+		expect(distance(s.gap, gap) <= (COHORT_GAP_MAX - COHORT_GAP_STOCK + 1) / 2,
+		       "a step of more than half the way");
+		expect(s.gap >= gap || share <= COHORT_DIRECT_GOAL ||
+		       s.direct_share <= COHORT_DIRECT_GOAL,
+		       "room taken away from processes that reclaim by themselves");
 	}
-	expect(probes == (ROUNDS + COHORT_SIZER_PROBE - 1) / COHORT_SIZER_PROBE,
-	       "one window in eight is a probe");
 }
 
 /*
- * The worst enemy: direct reclaim follows as soon as the gap is below stock's,
- * and goes as soon as it is above. The gap swings, and is above as often as not.
+ * The worst enemy: direct reclaim comes as soon as the gap is stock's, and goes
+ * as soon as it is above. The gap swings, and never below stock's.
  */
 static void adversary(void)
 {
@@ -113,14 +115,14 @@ static void adversary(void)
 
 	cohort_sizer_init(&s);
 	for (i = 0; i < 8000; i++) {
-		struct cohort_flow flow = { 4096, 400, 3000 };
+		struct cohort_flow flow = { 4096, 0, 3000 };
 
-		if (!cohort_sizer_probes(&s))
-			flow.direct = s.gap < COHORT_GAP_STOCK ? 4096 : 0;
+		if (s.gap == COHORT_GAP_STOCK)
+			flow.direct = 4096;
 		cohort_sizer_step(&s, &flow);
-		above += s.gap >= COHORT_GAP_STOCK;
+		above += s.gap > COHORT_GAP_STOCK;
 	}
-	expect(above >= 4000, "an enemy holds the gap down");
+	expect(above >= 7000, "an enemy holds the gap down");
 }
 
 /* The last of 50 launches of phone-2g on the stock kernel, seed 1. */
@@ -139,7 +141,8 @@ static void recorded(void)
 	cohort_sizer_init(&s);
 	for (i = 0; i < 50 * ARRAY_SIZE(flow); i++)
 		cohort_sizer_step(&s, &flow[i % ARRAY_SIZE(flow)]);
-	expect(s.gap >= COHORT_GAP_MIN && s.gap <= COHORT_GAP_MAX, "recorded: out of bounds");
+	expect(s.gap > COHORT_GAP_STOCK && s.gap <= COHORT_GAP_MAX,
+	       "recorded: 13 % of direct reclaim, and no more room");
 }
 
 static void targets(void)
@@ -161,10 +164,10 @@ int main(int argc, char **argv)
 	state = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 	buckets();
 	shares();
-	constant(1024, 2048, COHORT_GAP_MAX);	/* more direct reclaim than stock's */
-	constant(512, 2048, COHORT_GAP_MIN);	/* no more, and refaults */
-	constant(0, 2048, COHORT_GAP_MIN);
-	constant(0, 16, COHORT_GAP_STOCK);	/* nothing comes back: as stock */
+	constant(1024, 2048, COHORT_GAP_STOCK, COHORT_GAP_MAX);	/* much direct reclaim */
+	constant(32, 2048, COHORT_GAP_MAX, COHORT_GAP_STOCK);	/* little, and refaults */
+	constant(0, 2048, 300, COHORT_GAP_STOCK);
+	constant(0, 16, 300, 300);				/* nothing comes back: stays */
 	any_input();
 	adversary();
 	recorded();

@@ -54,6 +54,8 @@ def test_an_unknown_fragment_lists_the_known(tmp_path: Path) -> None:
 def test_variants() -> None:
     assert KernelSpec.variant("stock").configs == ("base", "x86_64", "lab")
     assert KernelSpec.variant("cohort").configs == ("base", "x86_64", "lab", "cohort")
+    order9 = ("base", "x86_64", "lab", "cohort", "order9")
+    assert KernelSpec.variant("order9").configs == order9
     debug = ("base", "x86_64", "lab", "cohort", "debug", "kunit")
     assert KernelSpec.variant("debug").configs == debug
     assert KernelSpec.from_fragments("base,x86_64").name == "base-x86_64"

@@ -125,12 +125,12 @@ def test_what_came_back_of_whom_and_sizes(machine: Path) -> None:
 
 def test_what_right_sized_reclaim_decided(machine: Path) -> None:
     top = machine / "sys/kernel/mm/cohort/rightsize"
-    values = {"enabled": 1, "scope": 1, "sizing": 1, "background_adj": 900, "gap": 128}
-    values |= {"read_around_pages": 12, "stock_share": 6554, "own_share": 3277}
+    values = {"enabled": 1, "scope": 1, "sizing": 1, "background_adj": 900, "gap": 384}
+    values |= {"read_around_pages": 12, "direct_share": 3277}
     for name, value in values.items():
         write(top / name, str(value))
     text = CliRunner().invoke(command, ["--root", str(machine)]).output
-    assert "rightsize: scope and sizing on, marks 0.50 of stock's apart" in text
-    assert "direct 5.0 % (as stock 10.0 %)" in text
+    assert "rightsize: scope and sizing on, marks 1.50 of stock's apart" in text
+    assert "direct 5.0 %, background" in text
     write(top / "enabled", "0")
     assert "rightsize: off" in CliRunner().invoke(command, ["--root", str(machine)]).output

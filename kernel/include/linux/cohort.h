@@ -13,6 +13,7 @@
 #include <linux/gfp.h>
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
+#include <linux/mmzone.h>
 #include <linux/types.h>
 
 struct address_space;
@@ -460,6 +461,21 @@ static inline unsigned long long cohort_watermark_gap(unsigned long long stock)
 }
 
 /**
+ * cohort_own_mark() - how much must stay free when a process takes a page
+ * @zone: zone
+ * @which: the watermark it is held to
+ *
+ * At the mark that protects the reserves a boost says nothing about need: it
+ * is there for kswapd, which was woken at the mark above.
+ */
+static inline unsigned long cohort_own_mark(const struct zone *zone, unsigned int which)
+{
+	if (static_branch_unlikely(&cohort_sizing_key) && which == WMARK_MIN)
+		return zone->_watermark[WMARK_MIN];
+	return wmark_pages(zone, which);
+}
+
+/**
  * cohort_touched_stays() - is one use enough for a mapped file page to stay?
  */
 static inline bool cohort_touched_stays(void)
@@ -579,6 +595,11 @@ static inline unsigned long cohort_kswapd_target(struct pglist_data *pgdat,
 static inline unsigned long long cohort_watermark_gap(unsigned long long stock)
 {
 	return stock;
+}
+
+static inline unsigned long cohort_own_mark(const struct zone *zone, unsigned int which)
+{
+	return wmark_pages(zone, which);
 }
 
 static inline bool cohort_touched_stays(void)

@@ -54,29 +54,7 @@ static unsigned int cohort_approach(unsigned int from, unsigned int to, unsigned
 void cohort_sizer_init(struct cohort_sizer *sizer)
 {
 	sizer->gap = COHORT_GAP_STOCK;
-	sizer->windows = 0;
-	sizer->stock_share = 0;
-	sizer->own_share = 0;
-}
-
-/**
- * cohort_sizer_probes() - is the window that runs now one as stock runs it?
- * @sizer: the controller
- */
-bool cohort_sizer_probes(const struct cohort_sizer *sizer)
-{
-	return sizer->windows % COHORT_SIZER_PROBE == 0;
-}
-
-/**
- * cohort_sizer_gap() - the gap that is in force now
- * @sizer: the controller
- *
- * Return: in 1/256 of stock's.
- */
-unsigned int cohort_sizer_gap(const struct cohort_sizer *sizer)
-{
-	return cohort_sizer_probes(sizer) ? COHORT_GAP_STOCK : sizer->gap;
+	sizer->direct_share = 0;
 }
 
 /**
@@ -84,39 +62,25 @@ unsigned int cohort_sizer_gap(const struct cohort_sizer *sizer)
  * @sizer: the controller
  * @flow: what happened in it
  *
- * The law, for the gap g and the smoothed direct shares d (own) and s (stock):
+ * The law, for the gap g and the smoothed direct share d:
  *
- *	d > s			g goes 1/2 of the way to the most
- *	else refaults matter	g goes 1/8 of the way to the least
- *	else			g goes 1/16 of the way to stock's
+ *	d > 1/64		g goes 1/2 of the way to twice stock's
+ *	else refaults matter	g goes 1/8 of the way to stock's
+ *	else			g stays
  *
  * Each step is a contraction towards a point inside the bounds, so g never
- * leaves them and never overshoots, whatever comes in; constant input ends in
- * that point.  Time constants are 1.4, 7.5 and 15.5 windows: more room is made
- * five times as fast as it is taken away.
+ * leaves them and never overshoots, whatever comes in.  Time constants are 1.4
+ * and 7.5 windows: room is made five times as fast as it is taken away.  g is
+ * never below stock's: processes have stock's room at least.
  */
 void cohort_sizer_step(struct cohort_sizer *sizer, const struct cohort_flow *flow)
 {
-	unsigned int direct = cohort_share(flow->direct, flow->evicted);
-
-	if (cohort_sizer_probes(sizer)) {
-		sizer->stock_share = sizer->windows ?
-			cohort_approach(sizer->stock_share, direct, 4) : direct;
-		/* Until something else is known, it is expected to go as before. */
-		if (!sizer->windows)
-			sizer->own_share = direct;
-	} else {
-		sizer->own_share = cohort_approach(sizer->own_share, direct, 4);
-		if (sizer->own_share > sizer->stock_share)
-			sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_MAX, 2);
-		else if (cohort_share(flow->refaulted, flow->evicted) > COHORT_REFAULT_LOW)
-			sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_MIN, 8);
-		else
-			sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_STOCK, 16);
-	}
-	/* Only the remainder matters; 0 is the very first. */
-	if (++sizer->windows == 2 * COHORT_SIZER_PROBE)
-		sizer->windows = COHORT_SIZER_PROBE;
+	sizer->direct_share = cohort_approach(sizer->direct_share,
+					      cohort_share(flow->direct, flow->evicted), 4);
+	if (sizer->direct_share > COHORT_DIRECT_GOAL)
+		sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_MAX, 2);
+	else if (cohort_share(flow->refaulted, flow->evicted) > COHORT_REFAULT_LOW)
+		sizer->gap = cohort_approach(sizer->gap, COHORT_GAP_STOCK, 8);
 }
 
 /**

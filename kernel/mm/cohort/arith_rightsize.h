@@ -18,19 +18,18 @@
 
 /* The gap between the watermarks, in 1/256 of what stock makes it. */
 #define COHORT_GAP_STOCK	256U
-#define COHORT_GAP_MIN		128U
 #define COHORT_GAP_MAX		512U
 
 /* Pages evicted between two decisions: about three runs of kswapd. */
 #define COHORT_SIZER_WINDOW	2048UL
 
-/* One window in so many runs as stock does, to know what stock would do. */
-#define COHORT_SIZER_PROBE	8U
-
 /* Shares are in 1/65536. */
 #define COHORT_SHARE_ONE	65536U
 
-/* Refaults below one in sixteen of what is evicted are no reason to keep more. */
+/* What processes may reclaim by themselves before kswapd gets more room: one page in 64. */
+#define COHORT_DIRECT_GOAL	(COHORT_SHARE_ONE / 64)
+
+/* Refaults below one in sixteen of what is evicted are no reason to take room away. */
 #define COHORT_REFAULT_LOW	(COHORT_SHARE_ONE / 16)
 
 /**
@@ -47,25 +46,19 @@ struct cohort_flow {
 
 /**
  * struct cohort_sizer - the controller of kswapd's runs
- * @gap: what it decided, in 1/256 of stock's gap between the watermarks
- * @windows: seen so far
- * @stock_share: direct share of windows run as stock does, smoothed
- * @own_share: direct share of the others, smoothed
+ * @gap: in 1/256 of stock's gap between the watermarks
+ * @direct_share: of what is evicted, by processes themselves; smoothed
  *
- * COHORT_GAP_MIN <= gap <= COHORT_GAP_MAX.
+ * COHORT_GAP_STOCK <= gap <= COHORT_GAP_MAX.
  */
 struct cohort_sizer {
 	unsigned int gap;
-	unsigned int windows;
-	unsigned int stock_share;
-	unsigned int own_share;
+	unsigned int direct_share;
 };
 
 unsigned int cohort_size_bucket(unsigned long nr);
 unsigned int cohort_share(unsigned long part, unsigned long whole);
 void cohort_sizer_init(struct cohort_sizer *sizer);
-bool cohort_sizer_probes(const struct cohort_sizer *sizer);
-unsigned int cohort_sizer_gap(const struct cohort_sizer *sizer);
 void cohort_sizer_step(struct cohort_sizer *sizer, const struct cohort_flow *flow);
 unsigned long cohort_run_target(unsigned long stock, unsigned long missing,
 				unsigned long batch);

@@ -4,10 +4,14 @@
  *
  * Stock aims at as many pages as its high mark is high, each time, however few
  * are missing.  Memory that is free beyond need is page cache that has to be
- * read again.  Here kswapd aims at what is missing, and the controller of
- * arith_rightsize.c moves the marks: nearer to each other while evicted pages
- * come back, apart as soon as processes have to reclaim by themselves more than
- * they do under stock settings, which it tries in one window of eight.
+ * read again.  Here kswapd aims at what is missing.
+ *
+ * When kinds of pages mix, stock raises all marks (the boost) so that kswapd
+ * frees more, and processes that ask meanwhile reclaim for themselves though
+ * thousands of pages are free above the mark that protects the reserves.  Here
+ * the boost is kswapd's alone.  Where processes still reclaim by themselves, the
+ * controller of arith_rightsize.c moves the marks apart, and back while evicted
+ * pages return.
  *
  * Which pages go is the other half, in scope.c.
  */
@@ -46,7 +50,6 @@ static struct cohort_sizer cohort_sizer;
 static unsigned long cohort_refaulted;		/* at the end of the last window */
 
 static unsigned int cohort_gap = COHORT_GAP_STOCK;	/* in force */
-static bool cohort_probing;
 
 static unsigned long cohort_refaults(void)
 {
@@ -73,8 +76,7 @@ static void cohort_sizer_work(struct work_struct *work)
 
 	cohort_refaulted = refaults;
 	cohort_sizer_step(&cohort_sizer, &flow);
-	WRITE_ONCE(cohort_probing, cohort_sizer_probes(&cohort_sizer));
-	cohort_gap_set(cohort_sizer_gap(&cohort_sizer));
+	cohort_gap_set(cohort_sizer.gap);
 }
 static DECLARE_WORK(cohort_sizer_item, cohort_sizer_work);
 
@@ -116,8 +118,6 @@ unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zone
 	unsigned long missing = ULONG_MAX;
 	int i;
 
-	if (READ_ONCE(cohort_probing))
-		return stock;
 	for (i = 0; i <= highest_zoneidx; i++) {
 		struct zone *zone = pgdat->node_zones + i;
 		unsigned long want, have;
@@ -153,7 +153,6 @@ static int cohort_sizing_start(void)
 	cohort_refaulted = cohort_refaults();
 	atomic_long_set(&cohort_evicted, 0);
 	atomic_long_set(&cohort_direct, 0);
-	WRITE_ONCE(cohort_probing, true);
 	static_branch_enable(&cohort_sizing_key);
 	static_branch_inc(&cohort_reclaim_key);
 	return 0;
@@ -297,8 +296,7 @@ static ssize_t _name##_show(struct kobject *kobj,			\
 static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
 
 RIGHTSIZE_VALUE(gap, cohort_gap);
-RIGHTSIZE_VALUE(stock_share, cohort_sizer.stock_share);
-RIGHTSIZE_VALUE(own_share, cohort_sizer.own_share);
+RIGHTSIZE_VALUE(direct_share, cohort_sizer.direct_share);
 
 static struct attribute *rightsize_attrs[] = {
 	&enabled_attr.attr,
@@ -307,8 +305,7 @@ static struct attribute *rightsize_attrs[] = {
 	&background_adj_attr.attr,
 	&read_around_pages_attr.attr,
 	&gap_attr.attr,
-	&stock_share_attr.attr,
-	&own_share_attr.attr,
+	&direct_share_attr.attr,
 	NULL,
 };
 

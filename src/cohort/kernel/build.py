@@ -49,6 +49,7 @@ ARCHES = {
 VARIANTS: dict[str, tuple[str, ...]] = {
     "stock": (),
     "cohort": ("cohort",),
+    "order9": ("cohort", "order9"),
     "debug": ("cohort", "debug", "kunit"),
 }
 

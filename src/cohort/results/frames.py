@@ -194,6 +194,11 @@ class _Reader:
         )
 
 
+def all_orders(counts: Floats) -> Floats:
+    """Counts of order 0, 1, ... up to the kernel's maximum, with zeros for the orders above it."""
+    return np.pad(counts, (0, len(ORDERS) + 1 - len(counts)))
+
+
 def pages_by_order(free_blocks: Floats) -> Floats:
     """Pages in blocks of each order, from the number of blocks."""
     return np.asarray(free_blocks * np.exp2(np.arange(free_blocks.shape[-1])))
@@ -240,6 +245,6 @@ def _stacked(rows: list[Floats]) -> Floats:
 def _free_blocks(record: Mapping[str, Any]) -> Floats:
     """Free blocks by order, summed over the zones of a sample's `buddy`."""
     zones = np.array([zone[1:] for zone in record["buddy"]], dtype=float)
-    if zones.ndim != 2 or zones.shape[1] != len(ORDERS) + 1:
-        raise ValueError(f"buddy does not have {len(ORDERS) + 1} orders a zone")
-    return np.asarray(zones.sum(axis=0))
+    if zones.ndim != 2 or not 1 <= zones.shape[1] <= len(ORDERS) + 1:
+        raise ValueError(f"buddy does not have 1 to {len(ORDERS) + 1} orders a zone")
+    return all_orders(zones.sum(axis=0))

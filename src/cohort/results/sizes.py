@@ -5,6 +5,7 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS, ORDERS, SIZE_POWERS
 from cohort.results.experiments import Number
+from cohort.results.frames import all_orders
 
 SIZE_GROUP = "Sizes of reclaim and allocation"
 RECLAIMS = ("lru_kswapd", "lru_other", "slab_kswapd", "slab_other")
@@ -23,7 +24,7 @@ def size_metrics(sizes: pd.DataFrame) -> dict[str, Number]:
     if not len(sizes):
         return values
     counts = dict(zip(sizes["kind"], sizes["counts"], strict=True))
-    orders = np.array(counts["alloc_orders"], dtype=float)
+    orders = all_orders(np.array(counts["alloc_orders"], dtype=float))
     # The first bar of a histogram of sizes is reclaims that freed nothing.
     freed = np.sum([counts[kind][1:] for kind in RECLAIMS], axis=0, dtype=float)
     if orders.sum():

@@ -116,7 +116,7 @@ def rightsize(root: Path) -> dict[str, Any] | None:
         **{name: bool(number[name]) for name in ("scope", "sizing")},
         **{name: number[name] for name in ("background_adj", "read_around_pages")},
         "gap": number["gap"] / GAP_STOCK,
-        **{name: number[name] / SHARE_ONE for name in ("stock_share", "own_share")},
+        "direct_share": number["direct_share"] / SHARE_ONE,
     }
 
 
@@ -206,10 +206,9 @@ def _pcpa_text(found: dict[str, Any]) -> str:
 
 def _rightsize_text(found: dict[str, Any]) -> str:
     parts = [name for name in ("scope", "sizing") if found[name]]
-    own, stock = (f"{100 * found[name]:.1f} %" for name in ("own_share", "stock_share"))
     return (
         f"rightsize: {' and '.join(parts) or 'neither half'} on, marks {found['gap']:.2f} of "
-        f"stock's apart, direct {own} (as stock {stock}), background from "
+        f"stock's apart, direct {100 * found['direct_share']:.1f} %, background from "
         f"{found['background_adj']}, {found['read_around_pages']} pages read around"
     )
 

@@ -41,7 +41,7 @@ static unsigned long cohort_rightsize_test_marks(void)
 	return sum;
 }
 
-/* The first window runs as stock does; off, the marks are stock's again. */
+/* The controller begins with stock's gap; off, the marks are stock's again. */
 static void cohort_rightsize_test_toggle(struct kunit *test)
 {
 	struct pglist_data *pgdat = NODE_DATA(first_online_node);
@@ -54,7 +54,8 @@ static void cohort_rightsize_test_toggle(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
 		KUNIT_EXPECT_TRUE(test, static_key_enabled(&cohort_sizing_key));
 		KUNIT_EXPECT_TRUE(test, static_key_enabled(&cohort_scope_key));
-		KUNIT_EXPECT_EQ(test, cohort_kswapd_target(pgdat, 0, 0, 12345), 12345);
+		KUNIT_EXPECT_EQ(test, cohort_rightsize_test_marks(), stock);
+		KUNIT_EXPECT_LE(test, cohort_kswapd_target(pgdat, 0, 0, 12345), 12345);
 		/* A window is over: the controller may be at work. */
 		cohort_sizer_ran(COHORT_SIZER_WINDOW);
 		KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
@@ -62,6 +63,24 @@ static void cohort_rightsize_test_toggle(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, static_key_enabled(&cohort_scope_key));
 		KUNIT_EXPECT_EQ(test, cohort_rightsize_test_marks(), stock);
 	}
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+}
+
+/* A boost raises the mark at which kswapd wakes, not the one that holds processes. */
+static void cohort_rightsize_test_boost(struct kunit *test)
+{
+	struct zone *zone = kunit_kzalloc(test, sizeof(*zone), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, zone);
+	zone->_watermark[WMARK_MIN] = 100;
+	zone->_watermark[WMARK_LOW] = 125;
+	zone->_watermark[WMARK_HIGH] = 150;
+	zone->watermark_boost = 512;
+	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_MIN), 100);
+	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_LOW), 637);
+	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_HIGH), 662);
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_MIN), 612);
 	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
 }
 
@@ -170,6 +189,7 @@ static void cohort_rightsize_test_working_set(struct kunit *test)
 
 static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_toggle),
+	KUNIT_CASE(cohort_rightsize_test_boost),
 	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
 	KUNIT_CASE(cohort_rightsize_test_background),
 	KUNIT_CASE(cohort_rightsize_test_read_around),
