@@ -284,6 +284,8 @@ static int tidies(void)
 	claim(put(NODES "trusted/unusable_pct", "101") == -EINVAL &&
 	      put(NODES "trusted/unusable_pct", "-1") == -EINVAL &&
 	      says(NODES "trusted/unusable_pct", "0"), "no share but a percentage");
+	claim(!put("/proc/sys/vm/compaction_proactiveness", "0"), "nothing compacts by itself");
+	sleep(2);
 	before = compacted();
 	claim(!put(NODES "trusted/unusable_pct", "10"), "a share of holes is set");
 	for (i = 0; i < 40 && compacted() == before; i++)

@@ -649,6 +649,7 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task,
 bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order,
 			      const nodemask_t *nodemask);
 bool __cohort_vnode_untidy(struct pglist_data *pgdat);
+bool __cohort_vnode_tidies(const struct pglist_data *pgdat);
 
 /**
  * cohort_vnode_bind() - keep a request in the memory of its role
@@ -715,6 +716,15 @@ static inline bool cohort_vnode_untidy(struct pglist_data *pgdat)
 }
 
 /**
+ * cohort_vnode_tidies() - does an operator want this node in one piece?
+ * @pgdat: the node
+ */
+static inline bool cohort_vnode_tidies(const struct pglist_data *pgdat)
+{
+	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_tidies(pgdat);
+}
+
+/**
  * cohort_vnode_decides() - does the role decide who may be killed?
  * @nodemask: the nodes that are short of memory, or NULL
  */
@@ -748,6 +758,11 @@ static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
 static inline void cohort_vnode_moved(unsigned long from, unsigned long to) { }
 
 static inline bool cohort_vnode_untidy(struct pglist_data *pgdat)
+{
+	return false;
+}
+
+static inline bool cohort_vnode_tidies(const struct pglist_data *pgdat)
 {
 	return false;
 }

@@ -60,6 +60,9 @@ const char *cohort_vnode_layout(void);
 bool cohort_vnode_lends(void);
 int cohort_vnode_lend(bool on);
 
+/* vnode_tidy.c */
+void cohort_vnode_tidy_now(const struct cohort_vnode *vn);
+
 #ifdef CONFIG_COHORT_VNODE
 int cohort_vnode_sysfs_init(struct kobject *parent);
 #else

@@ -142,7 +142,12 @@ static ssize_t unusable_pct_show(struct kobject *kobj, struct kobj_attribute *at
 static ssize_t unusable_pct_store(struct kobject *kobj, struct kobj_attribute *attr,
 				  const char *buf, size_t len)
 {
-	return cohort_store_uint(buf, len, &vnode_at(kobj)->unusable_pct, 0, 100);
+	struct cohort_vnode *vn = vnode_at(kobj);
+	ssize_t done = cohort_store_uint(buf, len, &vn->unusable_pct, 0, 100);
+
+	if (done > 0)
+		cohort_vnode_tidy_now(vn);
+	return done;
 }
 VNODE_ATTR_RW(unusable_pct);
 

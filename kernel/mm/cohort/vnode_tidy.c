@@ -10,6 +10,7 @@
  * whenever it finds more.
  */
 #include <linux/mmzone.h>
+#include <linux/wait.h>
 
 #include "vnode.h"
 
@@ -69,4 +70,35 @@ bool __cohort_vnode_untidy(struct pglist_data *pgdat)
 	vn->tidy_wait = (1 << vn->tidy_defer) - 1;
 	vn->tidy_defer = min(vn->tidy_defer + 1, TIDY_DEFER_MAX);
 	return true;
+}
+
+/**
+ * cohort_vnode_tidy_now() - have kcompactd of a node look at once
+ * @vn: the node, whose limit is another now
+ *
+ * It may sleep for as long as vm.compaction_proactiveness is 0.
+ *
+ * Context: any.
+ */
+void cohort_vnode_tidy_now(const struct cohort_vnode *vn)
+{
+	int nid;
+
+	for_each_node_mask(nid, vn->nodes) {
+		struct pglist_data *pgdat = NODE_DATA(nid);
+
+		WRITE_ONCE(pgdat->proactive_compact_trigger, true);
+		wake_up_interruptible(&pgdat->kcompactd_wait);
+	}
+}
+
+/**
+ * __cohort_vnode_tidies() - does an operator want this node in one piece?
+ * @pgdat: the node
+ */
+bool __cohort_vnode_tidies(const struct pglist_data *pgdat)
+{
+	const struct cohort_vnode *vn = cohort_vnode_of_node(pgdat->node_id);
+
+	return vn && READ_ONCE(vn->unusable_pct);
 }
