@@ -64,7 +64,7 @@ void cohort_sizer_init(struct cohort_sizer *sizer)
  *
  * The law, for the gap g and the smoothed direct share d:
  *
- *	d > 1/64		g goes 1/2 of the way to twice stock's
+ *	d > 1/16		g goes 1/2 of the way to twice stock's
  *	else refaults matter	g goes 1/8 of the way to stock's
  *	else			g stays
  *

@@ -26,8 +26,8 @@
 /* Shares are in 1/65536. */
 #define COHORT_SHARE_ONE	65536U
 
-/* What processes may reclaim by themselves before kswapd gets more room: one page in 64. */
-#define COHORT_DIRECT_GOAL	(COHORT_SHARE_ONE / 64)
+/* What processes may reclaim by themselves before kswapd gets more room: one page in 16. */
+#define COHORT_DIRECT_GOAL	(COHORT_SHARE_ONE / 16)
 
 /* Refaults below one in sixteen of what is evicted are no reason to take room away. */
 #define COHORT_REFAULT_LOW	(COHORT_SHARE_ONE / 16)
