@@ -26,8 +26,9 @@ def test_none_is_the_kernel_as_shipped() -> None:
     assert (none.cmdline, none.writes(), none.kernel) == ([], [], "cohort")
 
 
-def test_region_gets_watermark_headroom_and_no_other_knob() -> None:
-    assert load_policy("region").sysctl.keys() == {"vm.watermark_scale_factor"}
+def test_region_gets_the_watermark_headroom_of_tuned_and_no_other_knob() -> None:
+    knob = "vm.watermark_scale_factor"
+    assert load_policy("region").sysctl == {knob: load_policy("tuned").sysctl[knob]}
 
 
 def test_region_orders_extend_region() -> None:
@@ -84,7 +85,7 @@ def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
         ('title = "t"\n[sysfs]\n"/proc/x" = "1"', 3, "sysfs./proc/x", "below /sys"),
         ('title = "t"\n[sysfs]\n"/sys/../x" = "1"', 3, 'sysfs."/sys/../x"', "below /sys"),
         ('title = "t"\n[sysfs]\n"/sys/x" = "1\\n2"', 3, "sysfs./sys/x", "one line"),
-        ('title = "t"\nkernel = "mine"', 2, "kernel", "'order9' or 'stock'"),
+        ('title = "t"\nkernel = "mine"', 2, "kernel", "'cohort' or 'stock'"),
         ('cmdline = ["a"]', 1, "title", "required"),
         ('extends = "nobody"', 1, "extends", "no policy 'nobody'"),
         ('# me\nextends = "mine"', 2, "extends", "circle"),
