@@ -85,7 +85,7 @@ def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
         ('title = "t"\n[sysfs]\n"/proc/x" = "1"', 3, "sysfs./proc/x", "below /sys"),
         ('title = "t"\n[sysfs]\n"/sys/../x" = "1"', 3, 'sysfs."/sys/../x"', "below /sys"),
         ('title = "t"\n[sysfs]\n"/sys/x" = "1\\n2"', 3, "sysfs./sys/x", "one line"),
-        ('title = "t"\nkernel = "mine"', 2, "kernel", "'cohort' or 'stock'"),
+        ('title = "t"\nkernel = "mine"', 2, "kernel", "'cohort', 'order9' or 'stock'"),
         ('cmdline = ["a"]', 1, "title", "required"),
         ('extends = "nobody"', 1, "extends", "no policy 'nobody'"),
         ('# me\nextends = "mine"', 2, "extends", "circle"),
