@@ -29,7 +29,7 @@ struct zone;
 /**
  * enum cohort_level - how much of the parked memory to give back
  * @COHORT_GIVE_BACKGROUND: blocks of background processes and of the cache,
- *	and the buffers
+ *	and the buffers; a request that found no progress gets a part of them
  * @COHORT_GIVE_ALL: every block there is
  *
  * Empty regions, the level before these, never wait: they return to the buddy

@@ -168,9 +168,14 @@ unsigned long cohort_parked(void)
 	return all - min(all, cohort_pcpa_free_pages());
 }
 
+/* Pages that are enough for a request whose reclaim made no progress, until the next. */
+#define GIVE_ENOUGH	512UL
+
 unsigned long __cohort_give_back(const struct alloc_context *ac,
 				 enum cohort_level level)
 {
+	/* Before anything is killed, and for who asks by name, it is everything. */
+	unsigned long enough = ac && level == COHORT_GIVE_BACKGROUND ? GIVE_ENOUGH : ULONG_MAX;
 	struct cohort_domain *dom;
 	unsigned long nr = 0;
 
@@ -181,6 +186,8 @@ unsigned long __cohort_give_back(const struct alloc_context *ac,
 		    READ_ONCE(dom->class) != COHORT_BACKGROUND)
 			continue;
 		nr += cohort_domain_dissolve(dom, false);
+		if (nr >= enough)
+			break;
 	}
 	rcu_read_unlock();
 	if (nr)

@@ -264,13 +264,15 @@ static bool untidy(struct page *page, bool lent, bool all, unsigned int *heat)
 	return true;
 }
 
-/* Pages of a word of the maps; a wrong guess is found out when the page is isolated. */
+/* Pages of a word of the maps. */
 static unsigned int tidy_word(const struct cohort_area *area, unsigned long w, bool all,
 			      unsigned int *heat, struct list_head *list)
 {
-	unsigned long used = area->own[w] & ~area->client[w] & ~data_race(area->map.bits[w]);
+	unsigned long used = area->own[w] & ~area->client[w];
 	unsigned int nr = 0, bit;
 
+	/* Without the lock: a page that was free or taken just now is looked at in vain. */
+	used &= ~data_race(area->map.bits[w]);
 	for_each_set_bit(bit, &used, BITS_PER_LONG) {
 		struct page *page = pfn_to_page(area->base + w * BITS_PER_LONG + bit);
 

@@ -220,6 +220,30 @@ static void cohort_domain_test_give_back_background(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
 }
 
+static void request_begin(struct alloc_context *ac)
+{
+	ac->zonelist = node_zonelist(numa_mem_id(), GFP_ATOMIC);
+	ac->highest_zoneidx = MAX_NR_ZONES - 1;
+	ac->preferred_zoneref = first_zones_zonelist(ac->zonelist, ac->highest_zoneidx, NULL);
+}
+
+/* Who gets a part at a time gets all that there is in the end. */
+static void cohort_domain_test_give_back_request(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct alloc_context ac = { };
+	unsigned int rounds = 0;
+
+	cohort_test_take(test, 5);
+	ct->dom->class = COHORT_BACKGROUND;
+	request_begin(&ac);
+	while (ct->dom->nr_blocks && rounds < 1000) {
+		KUNIT_EXPECT_GT(test, cohort_give_back(&ac, COHORT_GIVE_BACKGROUND), 0UL);
+		rounds++;
+	}
+	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
+}
+
 /* A request that cannot wait is not starved by what is parked. */
 static void cohort_domain_test_steal(struct kunit *test)
 {
@@ -228,9 +252,7 @@ static void cohort_domain_test_steal(struct kunit *test)
 	struct page *page;
 
 	cohort_test_take(test, 1);
-	ac.zonelist = node_zonelist(numa_mem_id(), GFP_ATOMIC);
-	ac.highest_zoneidx = MAX_NR_ZONES - 1;
-	ac.preferred_zoneref = first_zones_zonelist(ac.zonelist, ac.highest_zoneidx, NULL);
+	request_begin(&ac);
 	before = cohort_test_domains();
 	page = cohort_steal_page(GFP_ATOMIC, 0, 0, &ac);
 	KUNIT_ASSERT_NOT_NULL(test, page);
@@ -269,6 +291,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_compact),
 	KUNIT_CASE(cohort_domain_test_give_back),
 	KUNIT_CASE(cohort_domain_test_give_back_background),
+	KUNIT_CASE(cohort_domain_test_give_back_request),
 	KUNIT_CASE(cohort_domain_test_steal),
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
 	{}
