@@ -308,7 +308,8 @@ static bool tidy_collect(struct list_head *list, unsigned long *look, unsigned i
 /* Return: pages moved, or -1 if there is no area. */
 static int tidy_once(void)
 {
-	unsigned long look = TIDY_LOOK;
+	/* After a longer pause as many more: a dirty page waits no longer. */
+	unsigned long look = TIDY_LOOK * (tidy_pause / TIDY_PAUSE);
 	unsigned int heat = TIDY_HOT;
 	int moved = 0, out;
 	bool there;
