@@ -11,8 +11,6 @@
 
 #include "phone.h"
 
-#define AREA "/sys/kernel/mm/cohort/pcpa/"
-
 bool camera_wanted(void)
 {
 	return sh->conf.camera.bytes;
@@ -43,12 +41,14 @@ void camera_open(int slot)
 void camera_announce(int slot)
 {
 	char text[32];
+	int err;
 
 	if (!camera_is(slot) || !sh->conf.camera.announce)
 		return;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)sh->conf.camera.bytes);
-	if (spit(AREA "announce", text))
-		fatal(AREA "announce: %s", strerror(errno));
+	err = spit(PCPA "announce", text);
+	if (err)
+		fatal(PCPA "announce: %s", strerror(-err));
 }
 
 static void look(struct camera_cost *c)
@@ -98,7 +98,7 @@ static bool area_value(const char *name, uint64_t *value)
 {
 	char path[96], text[32];
 
-	snprintf(path, sizeof(path), AREA "%s", name);
+	snprintf(path, sizeof(path), PCPA "%s", name);
 	if (slurp(path, text, sizeof(text)) <= 0)
 		return false;
 	*value = strtoull(text, NULL, 0);
@@ -110,7 +110,7 @@ static uint64_t area_kb(const char *name)
 	uint64_t value;
 
 	if (!area_value(name, &value))
-		fatal(AREA "%s: %s", name, strerror(errno));
+		fatal(PCPA "%s: %s", name, strerror(errno));
 	return value;
 }
 

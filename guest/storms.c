@@ -33,7 +33,6 @@
 #define CMA_PAGES "2048"
 #define HEAPS "/dev/dma_heap/"
 #define AREA_FILE "/data/area"
-#define AREA_ANNOUNCE "/sys/kernel/mm/cohort/pcpa/announce"
 #define AREA_PAGES 2048
 #define AREA_MS 200
 #define AREA_BUFFERS 4
@@ -321,7 +320,7 @@ static void area_client(struct rng *r)
 	for (;;) {
 		/* While the area is off there is nobody to tell. */
 		if (rng_below(r, 2))
-			spit(AREA_ANNOUNCE, "4M");
+			spit(PCPA "announce", "4M");
 		for (i = 0; i < AREA_BUFFERS; i++)
 			fd[i] = area_alloc(rng_below(r, 2) ? HEAPS "pcpa" : HEAPS "pcpa-contig",
 					   rng_range(r, 1, 2 * MB / PAGE) * PAGE);

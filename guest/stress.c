@@ -27,7 +27,6 @@
 
 #define SCHEMES "/sys/kernel/mm/cohort/"
 #define CPB SCHEMES "cpb/"
-#define PCPA SCHEMES "pcpa/"
 #define RIGHTSIZE SCHEMES "rightsize/"
 #define RELEASE "/sys/kernel/mm/cohort/release"
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"

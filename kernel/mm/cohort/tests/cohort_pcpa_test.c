@@ -101,6 +101,20 @@ static void cache_fill(struct kunit *test, struct cache *cache)
 	lru_add_drain_all();
 }
 
+/* An area full of page cache. */
+static void full_begin(struct kunit *test, struct cache *cache)
+{
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	cache_begin(test, cache);
+	cache_fill(test, cache);
+}
+
+static void full_end(struct kunit *test, struct cache *cache)
+{
+	cache_end(cache);
+	area_end(test);
+}
+
 static struct folio *cache_get(struct kunit *test, struct cache *cache, unsigned long i)
 {
 	struct folio *folio = filemap_get_folio(cache->inode->i_mapping, i);
@@ -248,9 +262,7 @@ static void cohort_pcpa_test_reclaim_stops(struct kunit *test)
 	struct cache cache;
 	unsigned long room;
 
-	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
-	cache_begin(test, &cache);
-	cache_fill(test, &cache);
+	full_begin(test, &cache);
 	KUNIT_EXPECT_EQ(test, look().cache, AREA_PAGES);
 	cohort_pcpa_want();
 	room = cohort_quick_reclaim(256, 4);
@@ -259,8 +271,7 @@ static void cohort_pcpa_test_reclaim_stops(struct kunit *test)
 	room = cohort_quick_reclaim(AREA_PAGES, 4);
 	KUNIT_EXPECT_EQ(test, room, AREA_PAGES);
 	KUNIT_EXPECT_EQ(test, cache.inode->i_mapping->nrpages, 0UL);
-	cache_end(&cache);
-	area_end(test);
+	full_end(test, &cache);
 }
 
 /* Room is there before the client is; if none comes the page cache is back. */
@@ -269,9 +280,7 @@ static void cohort_pcpa_test_announced(struct kunit *test)
 	struct cache cache;
 	unsigned int i;
 
-	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
-	cache_begin(test, &cache);
-	cache_fill(test, &cache);
+	full_begin(test, &cache);
 	KUNIT_EXPECT_EQ(test, look().free, 0UL);
 	cohort_pcpa_announce(1024);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_state(), COHORT_ANON_ALLOC);
@@ -284,8 +293,7 @@ static void cohort_pcpa_test_announced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_state(), COHORT_PCACHE_ONLY);
 	cache_fill(test, &cache);
 	KUNIT_EXPECT_EQ(test, look().free, 0UL);
-	cache_end(&cache);
-	area_end(test);
+	full_end(test, &cache);
 }
 
 
@@ -295,9 +303,7 @@ static void cohort_pcpa_test_reclaim_spares(struct kunit *test)
 	struct folio *dirty, *locked, *held;
 	struct cache cache;
 
-	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
-	cache_begin(test, &cache);
-	cache_fill(test, &cache);
+	full_begin(test, &cache);
 	dirty = cache_get(test, &cache, 10);
 	locked = cache_get(test, &cache, 20);
 	held = cache_get(test, &cache, 30);
@@ -313,8 +319,7 @@ static void cohort_pcpa_test_reclaim_spares(struct kunit *test)
 	folio_put(dirty);
 	folio_put(locked);
 	folio_put(held);
-	cache_end(&cache);
-	area_end(test);
+	full_end(test, &cache);
 }
 
 static void cohort_pcpa_test_contiguous(struct kunit *test)
@@ -323,9 +328,7 @@ static void cohort_pcpa_test_contiguous(struct kunit *test)
 	struct page *one, *two, *three;
 	struct cache cache;
 
-	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
-	cache_begin(test, &cache);
-	cache_fill(test, &cache);
+	full_begin(test, &cache);
 	one = cohort_pcpa_alloc(half, GFP_KERNEL);
 	two = cohort_pcpa_alloc(half, GFP_KERNEL);
 	three = cohort_pcpa_alloc(1, GFP_KERNEL);
@@ -337,8 +340,7 @@ static void cohort_pcpa_test_contiguous(struct kunit *test)
 	cohort_pcpa_free(one, half);
 	cohort_pcpa_free(two, half);
 	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
-	cache_end(&cache);
-	area_end(test);
+	full_end(test, &cache);
 }
 
 /* A page that somebody holds: another place if there is one, else an error in time. */
@@ -349,9 +351,7 @@ static void cohort_pcpa_test_busy(struct kunit *test)
 	struct page *page;
 	struct cache cache;
 
-	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
-	cache_begin(test, &cache);
-	cache_fill(test, &cache);
+	full_begin(test, &cache);
 	held = cache_get(test, &cache, cache.nr / 8);
 	page = cohort_pcpa_alloc(AREA_PAGES / 2, GFP_KERNEL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(page));
@@ -366,8 +366,7 @@ static void cohort_pcpa_test_busy(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, IS_ERR(page));
 	if (!IS_ERR(page))
 		cohort_pcpa_free(page, AREA_PAGES);
-	cache_end(&cache);
-	area_end(test);
+	full_end(test, &cache);
 }
 
 /* The timer, on the machine's own clock. */
