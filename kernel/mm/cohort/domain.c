@@ -78,25 +78,24 @@ void cohort_domain_destroy(struct cohort_domain *dom)
 	cohort_domain_put(dom);
 }
 
-static struct cohort_block *cohort_any_block(struct cohort_domain *dom, bool full)
+/* The one with the most parked pages; from the last list somebody takes pages away just now. */
+static struct cohort_block *cohort_emptiest(struct cohort_domain *dom, bool full)
 {
-	unsigned int i;
+	int i;
 
-	for (i = full ? 0 : 1; i <= COHORT_BUSY; i++)
+	for (i = COHORT_BUSY; i >= (full ? 0 : 1); i--)
 		if (!list_empty(&dom->list[i]))
 			return list_first_entry(&dom->list[i],
 						struct cohort_block, node);
 	return NULL;
 }
 
-/**
- * cohort_domain_dissolve() - give a domain's blocks back
- * @dom: the domain
- * @full: also blocks without parked pages, which yield nothing now
- *
- * Return: pages given to the buddy allocator.
+/*
+ * Blocks until @enough pages are back.  The emptiest first: few blocks are lost, and few
+ * pages in use lie between others' from then on.
  */
-unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full)
+static unsigned long cohort_dissolve_some(struct cohort_domain *dom, bool full,
+					  unsigned long enough)
 {
 	unsigned long flags, pfn = 0, nr = 0;
 	struct cohort_block *blk;
@@ -105,7 +104,7 @@ unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full)
 	do {
 		rcu_read_lock();
 		spin_lock_irqsave(&dom->lock, flags);
-		blk = cohort_any_block(dom, full);
+		blk = cohort_emptiest(dom, full);
 		if (blk) {
 			pfn = cohort_block_pfn(blk);
 			cohort_block_detach(dom, blk, &map);
@@ -117,8 +116,20 @@ unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full)
 			nr += cohort_block_return(pfn, &map);
 		}
 		rcu_read_unlock();
-	} while (blk);
+	} while (blk && nr < enough);
 	return nr;
+}
+
+/**
+ * cohort_domain_dissolve() - give a domain's blocks back
+ * @dom: the domain
+ * @full: also blocks without parked pages, which yield nothing now
+ *
+ * Return: pages given to the buddy allocator.
+ */
+unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full)
+{
+	return cohort_dissolve_some(dom, full, ULONG_MAX);
 }
 
 /**
@@ -185,7 +196,7 @@ unsigned long __cohort_give_back(const struct alloc_context *ac,
 		    dom->kind != COHORT_CACHE && dom->kind != COHORT_HOT &&
 		    READ_ONCE(dom->class) != COHORT_BACKGROUND)
 			continue;
-		nr += cohort_domain_dissolve(dom, false);
+		nr += cohort_dissolve_some(dom, false, enough - nr);
 		if (nr >= enough)
 			break;
 	}

@@ -244,6 +244,31 @@ static void cohort_domain_test_give_back_request(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
 }
 
+/* Few blocks are lost for what a request gets, and not those that are full. */
+static void cohort_domain_test_give_back_emptiest(struct kunit *test)
+{
+	struct cohort_block *emptiest, *fullest;
+	struct cohort_test *ct = test->priv;
+	unsigned int pages = cohort_pages();
+	struct alloc_context ac = { };
+	unsigned int rounds;
+
+	cohort_test_take(test, 4 * pages);
+	emptiest = cohort_test_block(ct->page[0]);
+	fullest = cohort_test_block(ct->page[3 * pages]);
+	cohort_test_free(test, 3 * pages, 3);
+	cohort_test_free(test, 2 * pages, pages / 2);
+	cohort_test_free(test, pages, pages - 2);
+	cohort_test_free(test, 0, pages - 1);
+	ct->dom->class = COHORT_BACKGROUND;
+	request_begin(&ac);
+	for (rounds = 0; ct->dom->nr_blocks == 4 && rounds < 1000; rounds++)
+		cohort_give_back(&ac, COHORT_GIVE_BACKGROUND);
+	KUNIT_EXPECT_NULL(test, emptiest->dom);
+	KUNIT_EXPECT_PTR_EQ(test, fullest->dom, ct->dom);
+	KUNIT_EXPECT_EQ(test, fullest->map.nr, 3);
+}
+
 /* A request that cannot wait is not starved by what is parked. */
 static void cohort_domain_test_steal(struct kunit *test)
 {
@@ -292,6 +317,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_give_back),
 	KUNIT_CASE(cohort_domain_test_give_back_background),
 	KUNIT_CASE(cohort_domain_test_give_back_request),
+	KUNIT_CASE(cohort_domain_test_give_back_emptiest),
 	KUNIT_CASE(cohort_domain_test_steal),
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
 	{}
