@@ -26,9 +26,11 @@ def test_none_is_the_kernel_as_shipped() -> None:
     assert (none.cmdline, none.writes(), none.kernel) == ([], [], "cohort")
 
 
-def test_region_gets_the_watermark_headroom_of_tuned_and_no_other_knob() -> None:
+def test_region_gets_watermark_headroom_and_no_other_knob_and_a_rival_with_as_much() -> None:
     knob = "vm.watermark_scale_factor"
-    assert load_policy("region").sysctl == {knob: load_policy("tuned").sysctl[knob]}
+    rival = load_policy("tuned-wsf150")
+    assert load_policy("region").sysctl == {knob: rival.sysctl[knob]}
+    assert {**rival.sysctl, knob: "100"} == load_policy("tuned").sysctl
 
 
 def test_region_orders_extend_region() -> None:
