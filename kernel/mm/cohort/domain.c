@@ -78,7 +78,7 @@ void cohort_domain_destroy(struct cohort_domain *dom)
 	cohort_domain_put(dom);
 }
 
-/* The one with the most parked pages; from the last list somebody takes pages away just now. */
+/* The one with the most parked pages: one that is being emptied was picked for that. */
 static struct cohort_block *cohort_emptiest(struct cohort_domain *dom, bool full)
 {
 	int i;
