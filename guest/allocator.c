@@ -26,7 +26,7 @@
 
 #define MAX_BUFS 8192
 #define NR_ORDERS 3
-#define COUNTERS "/sys/kernel/mm/cohort/buffer/"
+#define COUNTERS SCHEMES "buffer/"
 #define TRACEPOINT "/sys/kernel/tracing/events/kmem/mm_page_alloc/id"
 
 static const int orders[NR_ORDERS] = { 8, 4, 0 };

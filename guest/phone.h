@@ -345,9 +345,11 @@ void buffer_free_async(int slot);
 void buffer_free_all_async(int slot);
 void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t den);
 
-/* ---- camera.c ---- */
-#define PCPA "/sys/kernel/mm/cohort/pcpa/"
+/* What Cohort lets the administrator see and say. */
+#define SCHEMES "/sys/kernel/mm/cohort/"
+#define PCPA SCHEMES "pcpa/"
 
+/* ---- camera.c ---- */
 struct camera_cost {
 	uint64_t stalls, own;		/* entries into direct reclaim, the camera's own of them */
 	uint64_t file, free;		/* pages */

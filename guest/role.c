@@ -12,7 +12,7 @@
 
 #include "phone.h"
 
-#define VNODES "/sys/kernel/mm/cohort/vnode/"
+#define VNODES SCHEMES "vnode/"
 
 static void cgroup_value(const char *role, const char *file, uint64_t kb)
 {

@@ -9,7 +9,7 @@
 
 #include "phone.h"
 
-#define RECLAIM "/sys/kernel/mm/cohort/reclaim/"
+#define RECLAIM SCHEMES "reclaim/"
 
 static char text[16384];
 static char out[16384];

@@ -25,10 +25,9 @@
 
 #include "phone.h"
 
-#define SCHEMES "/sys/kernel/mm/cohort/"
 #define CPB SCHEMES "cpb/"
 #define RIGHTSIZE SCHEMES "rightsize/"
-#define RELEASE "/sys/kernel/mm/cohort/release"
+#define RELEASE SCHEMES "release"
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
 #define POISON "/sys/kernel/debug/hwpoison/"

@@ -296,7 +296,6 @@ static void cohort_pcpa_test_announced(struct kunit *test)
 	full_end(test, &cache);
 }
 
-
 /* Dirty, locked and referenced pages stay, whole and where they are. */
 static void cohort_pcpa_test_reclaim_spares(struct kunit *test)
 {
