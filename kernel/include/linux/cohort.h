@@ -142,6 +142,7 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order,
 				   unsigned int alloc_flags,
 				   const struct alloc_context *ac, bool last);
 unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat);
+bool __cohort_pcpa_suffices(unsigned long pfn);
 void __cohort_pcpa_refault(const struct address_space *mapping, unsigned long index);
 int cohort_pcpa_is_entitled(struct task_struct *task);
 int cohort_pcpa_entitle(struct task_struct *task, bool on);
@@ -172,6 +173,7 @@ void __cohort_mm_exit(struct mm_struct *mm);
 void cohort_class_changed(struct task_struct *task);
 void __cohort_shrink_cache(struct pglist_data *pgdat, void *sc);
 void __cohort_pull(struct pglist_data *pgdat, void *sc);
+bool __cohort_spared(struct folio *folio, void *sc);
 void __cohort_kswapd_ran(unsigned long nr);
 unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx,
 				     int order, unsigned long stock);
@@ -413,6 +415,16 @@ static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc)
 }
 
 /**
+ * cohort_spared() - would it help nobody to reclaim a page now?
+ * @folio: folio of an LRU list, whose lock is held
+ * @sc: struct scan_control of the reclaimer
+ */
+static inline bool cohort_spared(struct folio *folio, void *sc)
+{
+	return cohort_pcpa_taking() && __cohort_spared(folio, sc);
+}
+
+/**
  * cohort_kswapd_ran() - kswapd is done with a node for now
  * @nr: pages it reclaimed since it woke up
  */
@@ -578,6 +590,12 @@ static inline void cohort_pcpa_refault(const struct address_space *mapping,
 static inline void cohort_mm_exit(struct mm_struct *mm) { }
 static inline void cohort_class_changed(struct task_struct *task) { }
 static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc) { }
+
+static inline bool cohort_spared(struct folio *folio, void *sc)
+{
+	return false;
+}
+
 static inline void cohort_kswapd_ran(unsigned long nr) { }
 
 static inline bool cohort_kswapd_stopped(void)

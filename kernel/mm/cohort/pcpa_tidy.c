@@ -381,6 +381,27 @@ void cohort_pcpa_tidy_for_client(void)
 /* pulling, by kswapd */
 
 /**
+ * __cohort_pcpa_suffices() - is a page the area's, while that has free ones enough?
+ * @pfn: any page
+ *
+ * Context: any.
+ */
+bool __cohort_pcpa_suffices(unsigned long pfn)
+{
+	const struct cohort_area *area;
+	bool yes;
+
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+		return false;
+	rcu_read_lock();
+	area = rcu_dereference(cohort_area);
+	yes = area && pfn - area->base < READ_ONCE(area->nr) &&
+	      READ_ONCE(area->map.nr_set) > PULL_KEEP;
+	rcu_read_unlock();
+	return yes;
+}
+
+/**
  * __cohort_pcpa_pull() - fill free pages of the area from elsewhere
  * @pgdat: node under reclaim
  *

@@ -59,6 +59,18 @@ void __cohort_pull(struct pglist_data *pgdat, void *private)
 }
 
 /*
+ * A page of the area that is dropped is free only there.  As long as the area
+ * has free pages for readers nobody gains anything by it; but for a memory cgroup
+ * at its limit, who wants it less charged.
+ */
+bool __cohort_spared(struct folio *folio, void *private)
+{
+	struct scan_control *sc = private;
+
+	return !cgroup_reclaim(sc) && __cohort_pcpa_suffices(folio_pfn(folio));
+}
+
+/*
  * Only global reclaim: a region mixes memory cgroups, and a group at its
  * limit must not evict pages of the others.  File pages move only where file
  * system calls are allowed.

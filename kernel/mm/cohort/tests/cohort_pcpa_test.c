@@ -274,6 +274,26 @@ static void cohort_pcpa_test_reclaim_stops(struct kunit *test)
 	full_end(test, &cache);
 }
 
+/* Pages of the area are spared as long as it has free ones, and no client has come. */
+static void cohort_pcpa_test_suffices(struct kunit *test)
+{
+	struct cache cache;
+	unsigned long base;
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	base = look().base;
+	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base));
+	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base + AREA_PAGES - 1));
+	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base + AREA_PAGES));
+	cohort_pcpa_want();
+	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base));
+	area_settle();
+	cache_begin(test, &cache);
+	cache_fill(test, &cache);
+	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base));
+	full_end(test, &cache);
+}
+
 /* Room is there before the client is; if none comes the page cache is back. */
 static void cohort_pcpa_test_announced(struct kunit *test)
 {
@@ -419,6 +439,7 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_reclaim_spares),
 	KUNIT_CASE(cohort_pcpa_test_contiguous),
 	KUNIT_CASE(cohort_pcpa_test_busy),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_suffices),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_announced),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_timer),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_given),
