@@ -26,23 +26,19 @@ static void cgroup_value(const char *role, const char *file, uint64_t kb)
 		fatal("%s: %s", path, strerror(-err));
 }
 
-static void make_cgroup(const struct role *role)
+static void make_cgroup(const struct role *role, const char *controller)
 {
-	int err = cgroup_make(role->name, "+memory");
-
-	if (err)
-		fatal("memory cgroup %s: %s", role->name, strerror(-err));
-	cgroup_value(role->name, "memory.min", role->min_kb);
-	cgroup_value(role->name, "memory.low", role->low_kb);
-}
-
-/* Without a controller: the kernel counts the stalls of every cgroup. */
-static void make_stalls(const struct role *role)
-{
-	int err = cgroup_make(role->name, NULL);
+	int err = cgroup_make(role->name, controller);
 
 	if (err)
 		fatal("cgroup %s: %s", role->name, strerror(-err));
+}
+
+static void protect(const struct role *role)
+{
+	make_cgroup(role, "+memory");
+	cgroup_value(role->name, "memory.min", role->min_kb);
+	cgroup_value(role->name, "memory.low", role->low_kb);
 }
 
 /* A list of nodes, "0" or "0,2-3", as a mask. */
@@ -79,8 +75,9 @@ static void find_vnode(struct role *role)
 	if (slurp(path, text, sizeof(text)) < 0)
 		fatal("the kernel has no virtual node %s", role->vnode);
 	role->nodes = parse_nodes(text);
+	/* The kernel counts the stalls of every cgroup, controllers or not. */
 	if (sh->conf.set.lmkd_psi)
-		make_stalls(role);
+		make_cgroup(role, NULL);
 }
 
 /* Before the first process of the phone: groups are made, nodes looked up. */
@@ -95,7 +92,7 @@ void roles_setup(void)
 		if (role->kind == ROLE_VNODE)
 			find_vnode(role);
 		else if (role->kind == ROLE_CGROUP)
-			make_cgroup(role);
+			protect(role);
 	}
 }
 

@@ -221,16 +221,22 @@ static const struct scheme *pick_scheme(struct rng *r)
 	return scheme;
 }
 
+static void switch_off(bool all)
+{
+	size_t i;
+
+	for (i = 0; i < NR_SCHEMES; i++)
+		if (is_on[i] && (all || wanted(&schemes[i])))
+			switch_to(&schemes[i], false);
+	expect_no_blocks();
+}
+
 /* What else the command line switched on stays on: schemes meet each other. */
 static void toggle(struct rng *r)
 {
 	const struct scheme *next = pick_scheme(r);
-	size_t i;
 
-	for (i = 0; i < NR_SCHEMES; i++)
-		if (is_on[i] && wanted(&schemes[i]))
-			switch_to(&schemes[i], false);
-	expect_no_blocks();
+	switch_off(false);
 	pause_a_little(r);
 	expect_no_blocks();
 	vary(next, r);
@@ -483,10 +489,7 @@ static void __attribute__((noreturn)) end(void)
 	find_running();
 	if (!access(FAIL "probability", W_OK))
 		tell(FAIL "probability", "0");
-	for (i = 0; i < (int)NR_SCHEMES; i++)
-		if (is_on[i])
-			switch_to(&schemes[i], false);
-	expect_no_blocks();
+	switch_off(true);
 	expect_nothing_lost();
 	expect_no_blocks();
 	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",

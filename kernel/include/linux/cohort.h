@@ -666,8 +666,8 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task,
 				 const nodemask_t *nodemask);
 bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order,
 			      const nodemask_t *nodemask);
-bool __cohort_vnode_untidy(struct pglist_data *pgdat);
-bool __cohort_vnode_tidies(const struct pglist_data *pgdat);
+bool __cohort_vnode_compact_due(struct pglist_data *pgdat);
+bool __cohort_vnode_stays_whole(const struct pglist_data *pgdat);
 
 /**
  * cohort_vnode_bind() - keep a request in the memory of its role
@@ -725,21 +725,21 @@ static inline void cohort_vnode_moved(unsigned long from, unsigned long to)
 }
 
 /**
- * cohort_vnode_untidy() - shall kcompactd compact this node now?
+ * cohort_vnode_compact_due() - shall kcompactd compact this node now?
  * @pgdat: its node
  */
-static inline bool cohort_vnode_untidy(struct pglist_data *pgdat)
+static inline bool cohort_vnode_compact_due(struct pglist_data *pgdat)
 {
-	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_untidy(pgdat);
+	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_compact_due(pgdat);
 }
 
 /**
- * cohort_vnode_tidies() - does an operator want this node in one piece?
+ * cohort_vnode_stays_whole() - does an operator want this node in one piece?
  * @pgdat: the node
  */
-static inline bool cohort_vnode_tidies(const struct pglist_data *pgdat)
+static inline bool cohort_vnode_stays_whole(const struct pglist_data *pgdat)
 {
-	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_tidies(pgdat);
+	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_stays_whole(pgdat);
 }
 
 /**
@@ -775,12 +775,12 @@ static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
 
 static inline void cohort_vnode_moved(unsigned long from, unsigned long to) { }
 
-static inline bool cohort_vnode_untidy(struct pglist_data *pgdat)
+static inline bool cohort_vnode_compact_due(struct pglist_data *pgdat)
 {
 	return false;
 }
 
-static inline bool cohort_vnode_tidies(const struct pglist_data *pgdat)
+static inline bool cohort_vnode_stays_whole(const struct pglist_data *pgdat)
 {
 	return false;
 }

@@ -241,6 +241,7 @@ bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 struct cohort_block *cohort_pick_victim(struct cohort_domain *dom);
 bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
 struct folio *cohort_get_single(struct page *page);
+bool cohort_isolate_page(struct page *page, struct list_head *list);
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
 unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
 			     bool may_wait);

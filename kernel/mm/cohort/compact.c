@@ -158,6 +158,29 @@ struct folio *cohort_get_single(struct page *page)
 }
 
 /**
+ * cohort_isolate_page() - take one page off the LRU
+ * @page: any page
+ * @list: receives its folio
+ *
+ * Return: false if it is on no LRU list, in a larger folio or pinned.
+ */
+bool cohort_isolate_page(struct page *page, struct list_head *list)
+{
+	struct folio *folio;
+	bool done;
+
+	if (!PageLRU(page))
+		return false;
+	folio = cohort_get_single(page);
+	if (!folio)
+		return false;
+	done = folio_test_lru(folio) && !folio_maybe_dma_pinned(folio) &&
+	       isolate_folio_to_list(folio, list);
+	folio_put(folio);
+	return done;
+}
+
+/**
  * cohort_isolate() - take a block's pages off the LRU
  * @blk: a picked block
  * @list: receives the folios, each with a reference; those of the LRU are

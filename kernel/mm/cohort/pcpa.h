@@ -219,7 +219,6 @@ extern const char *const cohort_busy_names[COHORT_NR_BUSY];
 struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err);
 
 /* pcpa_tidy.c */
-bool cohort_isolate_page(struct page *page, struct list_head *list);
 unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode);
 void cohort_pcpa_tidy_soon(void);
 void cohort_pcpa_tidy_for_client(void);

@@ -85,27 +85,6 @@ unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode)
 	return moved;
 }
 
-/**
- * cohort_isolate_page() - take one page off the LRU
- * @page: any page
- * @list: receives its folio
- */
-bool cohort_isolate_page(struct page *page, struct list_head *list)
-{
-	struct folio *folio;
-	bool done;
-
-	if (!PageLRU(page))
-		return false;
-	folio = cohort_get_single(page);
-	if (!folio)
-		return false;
-	done = folio_test_lru(folio) && !folio_maybe_dma_pinned(folio) &&
-	       isolate_folio_to_list(folio, list);
-	folio_put(folio);
-	return done;
-}
-
 /* A page in use: to drop it is more work, and it would be read again. */
 static bool hot(struct page *page)
 {

@@ -208,18 +208,9 @@ void __cohort_vnode_moved(unsigned long from, unsigned long to)
 static bool isolate_lent(unsigned long pfn, struct list_head *list)
 {
 	struct page *page = pfn_to_page(pfn);
-	struct folio *folio;
-	bool done;
 
-	if (!PageLRU(page))
-		return false;
-	folio = cohort_get_single(page);
-	if (!folio)
-		return false;
-	done = folio_test_lru(folio) && !folio_test_dirty(folio) &&
-	       !folio_test_writeback(folio) && isolate_folio_to_list(folio, list);
-	folio_put(folio);
-	return done;
+	return !(READ_ONCE(page->flags) & (BIT(PG_dirty) | BIT(PG_writeback))) &&
+	       cohort_isolate_page(page, list);
 }
 
 /* Up to a batch of lent pages between two frames; where to go on in @pfn. */

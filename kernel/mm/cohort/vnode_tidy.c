@@ -36,7 +36,7 @@ static void count_blocks(const struct pglist_data *pgdat, u64 *blocks)
 }
 
 /**
- * __cohort_vnode_untidy() - is it time to compact this node?
+ * __cohort_vnode_compact_due() - is it time to compact this node?
  * @pgdat: the node whose kcompactd asks
  *
  * Asked every half a second.  While the node stays above its limit, because
@@ -46,7 +46,7 @@ static void count_blocks(const struct pglist_data *pgdat, u64 *blocks)
  * Context: kcompactd of the node.  Nobody else writes the waiting times, but
  * for that of another physical node: then one of them may come a check late.
  */
-bool __cohort_vnode_untidy(struct pglist_data *pgdat)
+bool __cohort_vnode_compact_due(struct pglist_data *pgdat)
 {
 	struct cohort_vnode *vn = cohort_vnode_of_node(pgdat->node_id);
 	u64 blocks[NR_PAGE_ORDERS];
@@ -93,10 +93,10 @@ void cohort_vnode_tidy_now(const struct cohort_vnode *vn)
 }
 
 /**
- * __cohort_vnode_tidies() - does an operator want this node in one piece?
+ * __cohort_vnode_stays_whole() - does an operator want this node in one piece?
  * @pgdat: the node
  */
-bool __cohort_vnode_tidies(const struct pglist_data *pgdat)
+bool __cohort_vnode_stays_whole(const struct pglist_data *pgdat)
 {
 	const struct cohort_vnode *vn = cohort_vnode_of_node(pgdat->node_id);
 
