@@ -38,6 +38,7 @@
 
 struct memory {			/* pages */
 	uint64_t free, parked, file, refault, stall;
+	uint64_t lower;			/* page cache of more trusted nodes */
 };
 
 struct marks {			/* pages, all zones */
@@ -53,6 +54,7 @@ struct domain {
 	struct marks marks;
 	struct memory last;		/* at the check before */
 	uint64_t scale_pct;		/* of the machine's memory: levels shrink with it */
+	uint64_t cache_pct;		/* with more trusted nodes: those of page cache do */
 	struct {
 		uint64_t since, refault;
 	} window;			/* refaults are counted over a second */
@@ -62,11 +64,32 @@ static struct domain domains[MAX_ROLES];
 static int nr_domains;
 static char text[16384];
 
+static bool more_trusted(const struct domain *d, const struct domain *than)
+{
+	return d->role && d->role->nodes < than->role->nodes;
+}
+
+/*
+ * What more trusted nodes have of the page cache is everybody's: the framework and
+ * the libraries that all processes map are read by the system first.
+ */
+static uint64_t cache_of_more_trusted(const struct domain *than)
+{
+	uint64_t kb = 0;
+	int i;
+
+	for (i = 0; i < nr_domains; i++)
+		if (more_trusted(&domains[i], than))
+			kb += role_vnode_kb(domains[i].role, "file_kb");
+	return kb / 4;
+}
+
 /* Stalls and refaults are counted by the kernel for the machine only. */
 static void read_memory(const struct domain *d, struct memory *m)
 {
 	uint64_t file;
 
+	m->lower = 0;
 	if (slurp("/proc/vmstat", text, sizeof(text)) < 0)
 		fatal("lmkd: /proc/vmstat: %s", strerror(errno));
 	m->refault = vmstat_value(text, "workingset_refault_file");
@@ -77,6 +100,7 @@ static void read_memory(const struct domain *d, struct memory *m)
 		m->free = role_vnode_kb(d->role, "free_kb") / 4;
 		m->parked = role_vnode_kb(d->role, "parked_kb") / 4;
 		m->file = role_vnode_kb(d->role, "file_kb") / 4;
+		m->lower = cache_of_more_trusted(d);
 		return;
 	}
 	m->free = vmstat_value(text, "nr_free_pages");
@@ -139,6 +163,16 @@ static bool watched(const char *vnode)
 	return false;
 }
 
+static void scale_cache(struct domain *d)
+{
+	int i;
+
+	d->cache_pct = d->scale_pct;
+	for (i = 0; i < nr_domains; i++)
+		if (more_trusted(&domains[i], d))
+			d->cache_pct += domains[i].scale_pct;
+}
+
 static void find_domains(void)
 {
 	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * 4;
@@ -155,24 +189,30 @@ static void find_domains(void)
 	if (!nr_domains)
 		domains[nr_domains++].scale_pct = 100;
 	for (i = 0; i < nr_domains; i++) {
+		scale_cache(&domains[i]);
 		read_marks(&domains[i]);
 		read_memory(&domains[i], &domains[i].last);
 	}
+}
+
+/* Are both short of a level of a whole machine? */
+static bool below(const struct domain *d, const struct memory *m, uint64_t free, uint64_t level)
+{
+	return free < level * d->scale_pct / 100 &&
+	       m->file + m->lower < level * d->cache_pct / 100;
 }
 
 /* The highest adj that must go at these levels, NO_KILL if none. */
 static int minfree_adj(const struct domain *d, const struct memory *m)
 {
 	const struct settings *set = &sh->conf.set;
-	uint64_t free = m->free + m->parked, level;
+	uint64_t free = m->free + m->parked;
 	int i;
 
 	free = free > d->marks.reserve ? free - d->marks.reserve : 0;
-	for (i = 0; i < MAX_MINFREE; i++) {
-		level = set->minfree_kb[i] * d->scale_pct / 100;
-		if (free * 4 < level && m->file * 4 < level)
+	for (i = 0; i < MAX_MINFREE; i++)
+		if (below(d, m, free, set->minfree_kb[i] / 4))
 			return set->minfree_adj[i] ? (int)set->minfree_adj[i] : 1;
-	}
 	return NO_KILL;
 }
 
@@ -188,9 +228,7 @@ static int psi_adj(const struct domain *d, const struct memory *m, bool partial,
 	uint64_t free = m->free + m->parked;
 	uint64_t refaults = m->refault - d->window.refault;
 	bool thrashing = refaults * 100 > m->file * sh->conf.set.lmkd_thrashing_pct;
-
-	uint64_t floor = sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4 * d->scale_pct / 100;
-	bool bare = free < floor && m->file < floor;
+	bool bare = below(d, m, free, sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4);
 
 	if (complete || (bare && free < d->marks.low))
 		return 1;
