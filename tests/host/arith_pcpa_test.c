@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "arith_pcpa.h"
 #include "random.h"
@@ -117,26 +118,51 @@ static void maps(void)
 	free(mem);
 }
 
+/* Pieces that fit one after the other, from the first granule on. */
+static unsigned long row(const u16 *cost, unsigned long nr, unsigned long len, unsigned long step)
+{
+	unsigned long at = 0, k, n = 0;
+
+	while (at + len <= nr) {
+		for (k = 0; k < len && cost[at + k] != COHORT_COST_NEVER; k++)
+			;
+		n += k == len;
+		at += k == len ? len : 1;
+		at = (at + step - 1) / step * step;
+	}
+	return n;
+}
+
+/* Of the places that leave room for the most others the cheapest, of those the highest. */
 static void window_once(void)
 {
 	unsigned long nr = 1 + next() % 60, len = 1 + next() % 20, step = 1UL << next() % 4;
-	unsigned long best = nr, i, k;
+	unsigned long best = nr, i, k, most = 0;
 	u64 least = ~0ULL;
-	u16 cost[60];
+	u16 cost[60], rest[60];
 
 	for (i = 0; i < nr; i++)
-		cost[i] = next() % 7 ? next() % 17 : COHORT_COST_NEVER;
+		cost[i] = next() % 20 ? next() % 17 : COHORT_COST_NEVER;
 	for (i = 0; i + len <= nr; i += step) {
+		unsigned long left;
 		u64 sum = 0;
 
 		for (k = 0; k < len && cost[i + k] != COHORT_COST_NEVER; k++)
 			sum += cost[i + k];
-		if (k == len && sum <= least) {
-			least = sum;
-			best = i;
-		}
+		if (k < len)
+			continue;
+		memcpy(rest, cost, sizeof(rest));
+		for (k = 0; k < len; k++)
+			rest[i + k] = COHORT_COST_NEVER;
+		left = 1 + row(rest, nr, len, step);
+		if (left < most || (left == most && sum > least))
+			continue;
+		most = left;
+		least = sum;
+		best = i;
 	}
-	expect(cohort_area_window(cost, nr, len, step) == best, "not the cheapest window");
+	expect(cohort_area_window(cost, nr, len, step) == best, "not the best window");
+	expect(most == row(cost, nr, len, step), "a piece costs another");
 }
 
 /* Every chunk is visited, by one of the two, in whatever order they run. */

@@ -41,9 +41,9 @@ def test_every_block_is_asked_for_once() -> None:
 
 
 def test_the_memory_test_needs_no_files() -> None:
-    lines = [x for x in conf("pcpa-memory", memory_block_kb=102400) if x.startswith("program ")]
+    lines = [x for x in conf("pcpa-memory", memory_block_kb=131072) if x.startswith("program ")]
     assert len(lines) == 1
-    assert "--threads=32" in lines[0] and "--memory-block-size=102400K" in lines[0]
+    assert "--threads=32" in lines[0] and "--memory-block-size=131072K" in lines[0]
 
 
 def test_one_experiment_a_workload(tmp_path: Path) -> None:

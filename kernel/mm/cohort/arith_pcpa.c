@@ -235,6 +235,45 @@ bool cohort_area_map_ok(const struct cohort_area_map *map)
 	return sum == map->nr_set;
 }
 
+/* What is asked for: granules of a piece, and what its first one is a multiple of. */
+struct piece {
+	unsigned long len, step;
+};
+
+static unsigned long up(unsigned long n, unsigned long step)
+{
+	return (n + step - 1) / step * step;
+}
+
+/* How many fit between two granules? */
+static unsigned long pieces_in(const struct piece *p, unsigned long from, unsigned long to)
+{
+	from = up(from, p->step);
+	return to < from + p->len ? 0 : (to - from - p->len) / up(p->len, p->step) + 1;
+}
+
+/* The cheapest place between two granules of which as many others are left as can be. */
+static void best_place(const u16 *cost, const struct piece *p, unsigned long from,
+		       unsigned long to, u64 *least, unsigned long *best)
+{
+	unsigned long all = pieces_in(p, from, to), end, at;
+	u64 sum = 0;
+
+	for (end = from + 1; end <= to && all; end++) {
+		sum += cost[end - 1];
+		if (end > from + p->len)
+			sum -= cost[end - 1 - p->len];
+		if (end < from + p->len)
+			continue;
+		at = end - p->len;
+		if (at % p->step || sum > *least ||
+		    pieces_in(p, from, at) + pieces_in(p, end, to) + 1 < all)
+			continue;
+		*least = sum;
+		*best = at;
+	}
+}
+
 /**
  * cohort_area_window() - where a contiguous piece is cheapest
  * @cost: of each granule; COHORT_COST_NEVER where it cannot be
@@ -242,31 +281,23 @@ bool cohort_area_map_ok(const struct cohort_area_map *map)
  * @len: granules of the piece, at least 1
  * @step: it begins at a multiple of so many
  *
- * Of equals the highest, where clients are.
+ * As many more of its size fit afterwards as if it had been the first of a row: where
+ * four fit, four are found, whatever is cheap at the moment.  Of equals the
+ * highest, where clients are.
  *
  * Return: its first granule, @nr if there is no place.
  */
 unsigned long cohort_area_window(const u16 *cost, unsigned long nr, unsigned long len,
 				 unsigned long step)
 {
-	unsigned long end, best = nr, never = 0;
-	u64 sum = 0, least = ~0ULL;
+	const struct piece piece = { len, step };
+	unsigned long from, to, best = nr;
+	u64 least = ~0ULL;
 
-	for (end = 1; end <= nr; end++) {
-		if (cost[end - 1] == COHORT_COST_NEVER)
-			never++;
-		else
-			sum += cost[end - 1];
-		if (end > len) {
-			if (cost[end - 1 - len] == COHORT_COST_NEVER)
-				never--;
-			else
-				sum -= cost[end - 1 - len];
-		}
-		if (end < len || never || (end - len) % step || sum > least)
-			continue;
-		least = sum;
-		best = end - len;
+	for (from = 0; from < nr; from = to + 1) {
+		for (to = from; to < nr && cost[to] != COHORT_COST_NEVER; to++)
+			;
+		best_place(cost, &piece, from, to, &least, &best);
 	}
 	return best;
 }
