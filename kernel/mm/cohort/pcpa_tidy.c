@@ -46,6 +46,9 @@
 /* Page cache elsewhere, as a part of the area, below which any page is pulled. */
 #define SCARCE_SHIFT	4
 
+/* Cold page cache elsewhere, as a part of the area, above which reclaim spares the area's. */
+#define SPARE_SHIFT	2
+
 /* A look that found little is not repeated at once. */
 #define PULL_BARREN	(HZ / 50)
 
@@ -359,9 +362,26 @@ void cohort_pcpa_tidy_for_client(void)
 
 /* pulling, by kswapd */
 
+/*
+ * As much page cache of other places as the area has pages, and of it so much that is
+ * cold that who looks for it does not walk over the area's again and again.
+ */
+static bool plenty_elsewhere(const struct cohort_area *area)
+{
+	unsigned long inside = READ_ONCE(area->nr_own) - READ_ONCE(area->map.nr_set) -
+			       READ_ONCE(area->nr_client) - READ_ONCE(area->nr_lent);
+	unsigned long cold = node_page_state(NODE_DATA(area->nid), NR_INACTIVE_FILE);
+	unsigned long hot = node_page_state(NODE_DATA(area->nid), NR_ACTIVE_FILE);
+
+	return cold > inside + (area->nr >> SPARE_SHIFT) && cold + hot > inside + area->nr;
+}
+
 /**
  * __cohort_pcpa_suffices() - is a page the area's, while that has free ones enough?
  * @pfn: any page
+ *
+ * Where there is little to reclaim elsewhere the answer is no: free pages of the
+ * area are lent then, and those who skip its pages would skip nearly all.
  *
  * Context: any.
  */
@@ -375,7 +395,7 @@ bool __cohort_pcpa_suffices(unsigned long pfn)
 	rcu_read_lock();
 	area = rcu_dereference(cohort_area);
 	yes = area && pfn - area->base < READ_ONCE(area->nr) &&
-	      READ_ONCE(area->map.nr_set) > PULL_KEEP;
+	      READ_ONCE(area->map.nr_set) > PULL_KEEP && plenty_elsewhere(area);
 	rcu_read_unlock();
 	return yes;
 }

@@ -274,23 +274,31 @@ static void cohort_pcpa_test_reclaim_stops(struct kunit *test)
 	full_end(test, &cache);
 }
 
-/* Pages of the area are spared as long as it has free ones, and no client has come. */
+/* Spared while the area has free pages and others have cold ones, and no client has come. */
 static void cohort_pcpa_test_suffices(struct kunit *test)
 {
-	struct cache cache;
-	unsigned long base;
+	struct cache cache, others;
+	unsigned long base, i;
 
 	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
 	base = look().base;
+	cache_begin(test, &others);
+	cache_fill(test, &others);
+	for (i = 0; i < AREA_PAGES; i++)
+		cache_add(test, &others);
+	lru_add_drain_all();
+	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base), "nothing is free");
+	invalidate_mapping_pages(others.inode->i_mapping, 0, AREA_PAGES - 1);
 	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base));
 	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base + AREA_PAGES - 1));
 	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base + AREA_PAGES));
 	cohort_pcpa_want();
-	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base));
+	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base), "a client has come");
 	area_settle();
 	cache_begin(test, &cache);
 	cache_fill(test, &cache);
-	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base));
+	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base), "nothing is free");
+	cache_end(&others);
 	full_end(test, &cache);
 }
 
