@@ -157,6 +157,15 @@ static long free_kb(void)
 	return at ? atol(at + strlen("MemFree:")) : 0;
 }
 
+static void take(size_t size)
+{
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t i;
+
+	for (i = 0; i < size; i += PAGE)
+		p[i] = 1;
+}
+
 /*
  * A process takes what is free and more: page cache goes, but not where that helps
  * nobody, as long as there is much of it elsewhere.
@@ -172,11 +181,7 @@ static void pressed(void)
 	read_file("/data/big");
 	pid = fork();
 	if (!pid) {
-		size_t size = free_kb() * 1024 + 60 * MB, i;
-		char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		for (i = 0; i < size; i += PAGE)
-			p[i] = 1;
+		take(free_kb() * 1024 + 60 * MB);
 		printf("note pressed_kb %ld\n", kb("cache_kb"));
 		claim(kb("cache_kb") > kept, "it keeps its pages when others need memory");
 		_exit(0);
@@ -413,11 +418,7 @@ static void hog(void)
 	pid_t pid = fork();
 
 	if (!pid) {
-		size_t size = 820 * MB, i;
-		char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		for (i = 0; i < size; i += PAGE)
-			p[i] = 1;
+		take(820 * MB);
 		printf("note lent_kb %ld\n", kb("lent_kb"));
 		claim(kb("lent_kb") > 50 * 1024, "it lends what nobody needs");
 		_exit(0);

@@ -38,6 +38,9 @@
 /* Milliseconds after which a contiguous piece fails rather than being waited for. */
 #define COHORT_CONTIG_MS	2000
 
+/* Free pages that pulling leaves to readers; reclaim need not add to them. */
+#define COHORT_AREA_KEEP	512UL
+
 /**
  * struct cohort_area - the frames of the area
  * @lock: protects all below but @base, @zone and @nid, which never change

@@ -17,6 +17,9 @@
 #include "cohort.h"
 #include "pcpa.h"
 
+/* Cold page cache elsewhere, as a part of the area, above which reclaim spares the area's. */
+#define SPARE_SHIFT	2
+
 DEFINE_STATIC_KEY_FALSE(cohort_pcpa_key);
 DEFINE_STATIC_KEY_FALSE(cohort_pcpa_take_key);
 struct cohort_area __rcu *cohort_area;
@@ -456,6 +459,13 @@ bool cohort_area_unhold(bool keep)
 	return all;
 }
 
+/* Pages of the area that hold page cache; a guess without the lock. */
+static unsigned long cache_pages(const struct cohort_area *area)
+{
+	return READ_ONCE(area->nr_own) - READ_ONCE(area->map.nr_set) -
+	       READ_ONCE(area->nr_client) - READ_ONCE(area->nr_lent);
+}
+
 void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes)
 {
 	struct cohort_area *area;
@@ -470,7 +480,7 @@ void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes)
 	sizes->free = area->map.nr_set;
 	sizes->client = area->nr_client;
 	sizes->lent = area->nr_lent;
-	sizes->cache = area->nr_own - sizes->free - sizes->client - sizes->lent;
+	sizes->cache = cache_pages(area);
 	sizes->other = area->nr - area->nr_own;
 	cohort_area_unlock(area, flags);
 }
@@ -523,6 +533,22 @@ static bool is_transient(const struct cohort_area *area, unsigned long i)
 	return test_bit(i, area->own) && !test_bit(i, area->client);
 }
 
+/*
+ * Free pages enough, as much page cache of other places as the area has pages, and of
+ * it so much that is cold that who looks for it does not walk over the area's again and
+ * again.
+ */
+static bool is_spared(const struct cohort_area *area, unsigned long i)
+{
+	struct pglist_data *pgdat = NODE_DATA(area->nid);
+	unsigned long inside = cache_pages(area);
+	unsigned long cold = node_page_state(pgdat, NR_INACTIVE_FILE);
+
+	return READ_ONCE(area->map.nr_set) > COHORT_AREA_KEEP &&
+	       cold > inside + (area->nr >> SPARE_SHIFT) &&
+	       cold + node_page_state(pgdat, NR_ACTIVE_FILE) > inside + area->nr;
+}
+
 /* Compaction goes on behind the pageblock. */
 unsigned long __cohort_pcpa_next(unsigned long pfn)
 {
@@ -537,6 +563,20 @@ bool __cohort_pcpa_parked(const struct page *page)
 bool __cohort_pcpa_transient(unsigned long pfn)
 {
 	return area_bit(pfn, is_transient);
+}
+
+/**
+ * __cohort_pcpa_suffices() - is a page the area's, while that has free ones enough?
+ * @pfn: any page
+ *
+ * Where there is little to reclaim elsewhere the answer is no: free pages of the
+ * area are lent then, and those who skip its pages would skip nearly all.
+ *
+ * Context: any.
+ */
+bool __cohort_pcpa_suffices(unsigned long pfn)
+{
+	return cohort_pcpa_state() == COHORT_PCACHE_ONLY && area_bit(pfn, is_spared);
 }
 
 #ifdef CONFIG_COHORT_DEBUG

@@ -36,18 +36,14 @@
 /* Turns without anything to do after which it sleeps until pages are taken again. */
 #define TIDY_TURNS	40U
 
-/* Pulling: pages looked at and moved at a time, both in a turn, and left free for readers. */
+/* Pulling: pages looked at and moved at a time, and both in a turn. */
 #define PULL_LOOK	4096UL
 #define PULL_MOVE	64
 #define PULL_LOOKS	8U
 #define PULL_TURN	512U
-#define PULL_KEEP	512UL
 
 /* Page cache elsewhere, as a part of the area, below which any page is pulled. */
 #define SCARCE_SHIFT	4
-
-/* Cold page cache elsewhere, as a part of the area, above which reclaim spares the area's. */
-#define SPARE_SHIFT	2
 
 /* A look that found little is not repeated at once. */
 #define PULL_BARREN	(HZ / 50)
@@ -189,7 +185,7 @@ static unsigned int pull_turn(void)
 	unsigned int moved = 0, looks;
 
 	for (looks = 0; looks < PULL_LOOKS && moved < PULL_TURN; looks++) {
-		moved += pull_in(TIDY_MOVE, PULL_KEEP);
+		moved += pull_in(TIDY_MOVE, COHORT_AREA_KEEP);
 		cond_resched();
 	}
 	return moved;
@@ -362,44 +358,6 @@ void cohort_pcpa_tidy_for_client(void)
 
 /* pulling, by kswapd */
 
-/*
- * As much page cache of other places as the area has pages, and of it so much that is
- * cold that who looks for it does not walk over the area's again and again.
- */
-static bool plenty_elsewhere(const struct cohort_area *area)
-{
-	unsigned long inside = READ_ONCE(area->nr_own) - READ_ONCE(area->map.nr_set) -
-			       READ_ONCE(area->nr_client) - READ_ONCE(area->nr_lent);
-	unsigned long cold = node_page_state(NODE_DATA(area->nid), NR_INACTIVE_FILE);
-	unsigned long hot = node_page_state(NODE_DATA(area->nid), NR_ACTIVE_FILE);
-
-	return cold > inside + (area->nr >> SPARE_SHIFT) && cold + hot > inside + area->nr;
-}
-
-/**
- * __cohort_pcpa_suffices() - is a page the area's, while that has free ones enough?
- * @pfn: any page
- *
- * Where there is little to reclaim elsewhere the answer is no: free pages of the
- * area are lent then, and those who skip its pages would skip nearly all.
- *
- * Context: any.
- */
-bool __cohort_pcpa_suffices(unsigned long pfn)
-{
-	const struct cohort_area *area;
-	bool yes;
-
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
-		return false;
-	rcu_read_lock();
-	area = rcu_dereference(cohort_area);
-	yes = area && pfn - area->base < READ_ONCE(area->nr) &&
-	      READ_ONCE(area->map.nr_set) > PULL_KEEP && plenty_elsewhere(area);
-	rcu_read_unlock();
-	return yes;
-}
-
 /**
  * __cohort_pcpa_pull() - fill free pages of the area from elsewhere
  * @pgdat: node under reclaim
@@ -422,7 +380,7 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || time_before(jiffies, READ_ONCE(barren)))
 		return 0;
 	cohort_pcpa_sizes(&sizes);
-	if (sizes.free <= PULL_KEEP ||
+	if (sizes.free <= COHORT_AREA_KEEP ||
 	    page_to_nid(pfn_to_page(sizes.base)) != pgdat->node_id)
 		return 0;
 	outside = node_page_state(pgdat, NR_ACTIVE_FILE) + node_page_state(pgdat, NR_INACTIVE_FILE);
