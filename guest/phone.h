@@ -348,6 +348,7 @@ void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t de
 /* What Cohort lets the administrator see and say. */
 #define SCHEMES "/sys/kernel/mm/cohort/"
 #define PCPA SCHEMES "pcpa/"
+#define VNODES SCHEMES "vnode/"
 
 /* ---- camera.c ---- */
 struct camera_cost {

@@ -12,8 +12,6 @@
 
 #include "phone.h"
 
-#define VNODES SCHEMES "vnode/"
-
 static void cgroup_value(const char *role, const char *file, uint64_t kb)
 {
 	char path[96], value[32];

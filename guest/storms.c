@@ -2,7 +2,8 @@
 /*
  * For the stress: processes by the hundred, a fork bomb and a hog in control
  * groups of their own, pages of a process that go bad, contiguous memory on
- * demand, and everybody who can be in the way of a quick reclaim. Each undoes what it did; what it does must never end the run.
+ * demand, and everybody who can be in the way of a quick reclaim. Each undoes
+ * what it did; what it does must never end the run.
  */
 #include <asm/mman.h>
 #include <errno.h>
@@ -71,8 +72,11 @@ static void live_shortly(void)
 {
 	char *p = fresh(STORM_PAGES);
 
-	if (p)
-		touch_pages(p, STORM_PAGES);
+	if (!p)
+		return;
+	touch_pages(p, STORM_PAGES);
+	/* What the bomb does for ever must not pile up: it would eat all of memory, not its pids. */
+	munmap(p, STORM_PAGES * PAGE);
 }
 
 void storm_processes(void)
@@ -120,19 +124,28 @@ static void bomb(void)
 	}
 }
 
-/* Its orphans are ours, not PID 1's, which would take them for native processes. */
+/*
+ * Its orphans are ours, not PID 1's, which would take them for native processes.
+ * On a busy host it may not have begun when it is to end: who joins the group
+ * after it was killed is killed the next time.
+ */
 void storm_bomb(void)
 {
+	pid_t pid;
+
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!fork()) {
 		set_adj(getpid(), ADJ_CACHED_MAX);
 		bomb();
 	}
 	sleep_ns(BOMB_MS * NSEC_PER_MSEC);
-	if (!group_write("bomb", "cgroup.kill", "1"))
-		fatal("stress: the fork bomb cannot be killed");
-	while (waitpid(-1, NULL, 0) > 0)
-		;
+	do {
+		if (!group_write("bomb", "cgroup.kill", "1"))
+			fatal("stress: the fork bomb cannot be killed");
+		sleep_ns(NSEC_PER_MSEC);
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+	} while (!pid);
 }
 
 static void hog(void)

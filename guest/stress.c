@@ -2,7 +2,8 @@
 /*
  * What a phone never does to its kernel, all at once and all the time: a scheme
  * switched off and on, CPUs unplugged, memory compacted, caches dropped, parked
- * pages given back or poisoned, allocations that fail. Only with phone_stress=
+ * pages given back or poisoned, allocations that fail, memory of virtual nodes
+ * lent and taken back where the policy has them. Only with phone_stress=
  * on the kernel's command line, which PID 1 finds in its environment: region
  * (or on), cpb, pcpa, rightsize, or all for one after the other; meant for a
  * kernel with every check built in. With phone_stress=account the phone is left in
@@ -28,6 +29,7 @@
 #define CPB SCHEMES "cpb/"
 #define RIGHTSIZE SCHEMES "rightsize/"
 #define RELEASE SCHEMES "release"
+#define LENDING VNODES "lend"
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
 #define POISON "/sys/kernel/debug/hwpoison/"
@@ -43,12 +45,12 @@
 
 enum action {
 	TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, STORM, BOMB, HOG,
-	BAD_PAGE, CONTIG, AREA, NR_ACTIONS
+	BAD_PAGE, CONTIG, AREA, LEND, NR_ACTIONS
 };
 
 static const char *const action_name[NR_ACTIONS] = {
 	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison", "storm", "bomb",
-	"hog", "badpage", "contig", "area",
+	"hog", "badpage", "contig", "area", "lend",
 };
 
 #define AREA_SCHEME 2
@@ -388,6 +390,9 @@ static void act(enum action action, struct rng *r)
 	case AREA:
 		storm_area();
 		break;
+	case LEND:
+		tell(LENDING, rng_below(r, 2) ? "1" : "0");
+		break;
 	default:
 		storm_cma();
 	}
@@ -454,6 +459,23 @@ void stress_baseline(void)
 	baseline_kb = unexplained_kb();
 }
 
+/* Of the page cache nothing is left, nor of what was lent to it. */
+static void expect_nothing_lent(void)
+{
+	struct dirent *entry;
+	char path[320];
+	DIR *dir = opendir(VNODES);
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), VNODES "%s/lent_kb", entry->d_name);
+		if (!access(path, R_OK) && number_in(path))
+			fatal("stress: nothing is lent, and %s is %llu", path,
+			      (unsigned long long)number_in(path));
+	}
+	if (dir)
+		closedir(dir);
+}
+
 /*
  * What is lost stays lost; what the last of the dead, RCU or a worker still
  * holds comes back.
@@ -490,7 +512,10 @@ static void __attribute__((noreturn)) end(void)
 	if (!access(FAIL "probability", W_OK))
 		tell(FAIL "probability", "0");
 	switch_off(true);
+	if (!access(LENDING, W_OK))
+		tell(LENDING, "0");
 	expect_nothing_lost();
+	expect_nothing_lent();
 	expect_no_blocks();
 	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",
 	       (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
@@ -508,6 +533,8 @@ static void act_on_the_rest(const bool *can, struct rng *r)
 			act(i, r);
 	while (count[STORM] < 4)
 		act(STORM, r);
+	while (can[LEND] && count[LEND] < 4)
+		act(LEND, r);
 	while (can[AREA] && count[AREA] < 4) {
 		if (!is_on[AREA_SCHEME])
 			toggle(r);
@@ -533,6 +560,7 @@ static void __attribute__((noreturn)) act_main(void)
 		[BOMB] = storm_bomb_prepare(), [HOG] = storm_hog_prepare(),
 		[CONTIG] = storm_cma_prepare(),
 		[AREA] = area_wanted() && storm_area_prepare(),
+		[LEND] = !access(LENDING, W_OK),
 	};
 	struct rng r;
 	uint64_t i;

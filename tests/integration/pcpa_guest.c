@@ -3,12 +3,14 @@
  * PID 1 of a small guest with a page-cache-preferred area of 260 MB and an empty
  * ext4 at /dev/pmem0: the area fills with page cache, clients get it, contiguous
  * pieces do not fail, sizes that cannot be are refused. Prints "ok WHAT" or
- * "not ok WHAT", a line a claim, and "note NAME VALUE" for what was measured.
+ * "not ok WHAT", a line a claim, and "note NAME VALUE" for what was measured. With
+ * only_umount=1 on the kernel's command line it does only what a debug kernel is for.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-heap.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +34,8 @@
 #define HEAPS "/dev/dma_heap/"
 #define AREA_MB 260
 #define FILE_MB 420
+#define SMALL_MB 48
+#define UMOUNTS 20
 #define PIECES 16
 #define PIECE (AREA_MB * MB / PIECES)
 
@@ -428,6 +432,44 @@ static void hog(void)
 	claim(kb("lent_kb") < 4096, "loans end with who had them");
 }
 
+static void __attribute__((noreturn)) ask_again_and_again(void)
+{
+	int fd;
+
+	for (;;) {
+		fd = heap_alloc("pcpa", AREA_MB * MB);
+		if (fd >= 0)
+			close(fd);
+		usleep(40000);
+	}
+}
+
+/* Each page is dropped by one of both: who makes room, or who ends the file system. */
+static void unmounted(void)
+{
+	long before = stat_of("reclaimed");
+	int i, done = 0;
+	pid_t pid;
+
+	make_file("/data/small", SMALL_MB);
+	put(AREA "timer_ms", "5");
+	pid = fork();
+	if (!pid)
+		ask_again_and_again();
+	for (i = 0; i < UMOUNTS; i++) {
+		read_file("/data/small");
+		done += !umount("/data") && !mount("/dev/pmem0", "/data", "ext4", 0, NULL);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	printf("note unmounted %d\nnote reclaimed %ld\n", done, stat_of("reclaimed") - before);
+	claim(done == UMOUNTS, "file systems end while room is made");
+	claim(stat_of("reclaimed") > before, "room is made of their pages");
+	umount("/data");
+	claim(kb("cache_kb") + kb("lent_kb") == 0 && !put(AREA "size", "0"),
+	      "nothing is left of them");
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -440,16 +482,19 @@ int main(void)
 	mount("dev", "/dev", "devtmpfs", 0, NULL);
 	if (mount("/dev/pmem0", "/data", "ext4", 0, NULL))
 		printf("not ok mount: %s\n", strerror(errno));
-	make_file("/data/big", FILE_MB);
-	cache();
-	pressed();
-	client();
-	contiguous();
-	pinned();
-	entitled();
-	dirty();
-	sizes();
-	hog();
+	if (!getenv("only_umount")) {
+		make_file("/data/big", FILE_MB);
+		cache();
+		pressed();
+		client();
+		contiguous();
+		pinned();
+		entitled();
+		dirty();
+		sizes();
+		hog();
+	}
+	unmounted();
 	printf("done\n");
 	sync();
 	reboot(RB_POWER_OFF);

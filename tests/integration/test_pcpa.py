@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cohort.kernel import kunit
 from cohort.kernel.build import Kernel
 from tests_support import SmallGuest, claims_of, small_guest
 
@@ -24,7 +25,17 @@ def guest(kernel: Callable[[str], Kernel], tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize("also", [(), ("cohort=region",), ("cohort=cpb",)])
 def test_the_area_serves_page_cache_and_clients(also: tuple[str, ...], guest: SmallGuest) -> None:
     lines = claims_of(guest.boot("cohort.pcpa=260M", *also))
-    assert len(lines) >= 30, lines
+    assert len(lines) >= 33, lines
+
+
+def test_file_systems_end_while_room_is_made(
+    kernel: Callable[[str], Kernel], tmp_path: Path
+) -> None:
+    """On the debug kernel: no splat, and no page is left behind or dropped twice."""
+    guest = small_guest(SOURCE, kernel("debug"), tmp_path, STORAGE_MB, BOOT_S)
+    text = guest.boot("cohort.pcpa=260M", "only_umount=1", "panic_on_warn=1", "kunit.enable=0")
+    assert len(claims_of(text)) == 3
+    assert kunit.splats(text) == []
 
 
 @pytest.mark.parametrize(

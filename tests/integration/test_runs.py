@@ -22,7 +22,7 @@ from tests_support import Outcome
 
 pytestmark = pytest.mark.integration
 
-LAUNCHES = 8
+LAUNCHES = 5
 MakeKernel = Callable[[str], Kernel]
 BIN = Path(sys.executable).parent
 
