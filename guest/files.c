@@ -74,6 +74,14 @@ void file_read(struct mapped *m, struct rng *r, uint64_t pages)
 	}
 }
 
+static void write_chunk(int fd, const char *path, const void *buf, uint64_t offset)
+{
+	ssize_t n = pwrite(fd, buf, CONTENT_CHUNK * PAGE, offset);
+
+	if (n != CONTENT_CHUNK * PAGE)
+		fatal("%s: %s", path, n < 0 ? strerror(errno) : "the storage is full");
+}
+
 /*
  * Content that arrives, is kept in the app's cache and looked at once; it
  * replaces what came a few launches ago. Written back by the flusher.
@@ -91,8 +99,7 @@ void content_write(const char *name, struct rng *r, uint32_t launch, uint64_t pa
 		fatal("%s: %s", path, strerror(errno));
 	memset(buf, (int)rng_range(r, 1, 255), sizeof(buf));
 	for (i = 0; i + CONTENT_CHUNK <= pages; i += CONTENT_CHUNK) {
-		if (pwrite(fd, buf, sizeof(buf), i * PAGE) != sizeof(buf))
-			fatal("%s: %s", path, strerror(errno));
+		write_chunk(fd, path, buf, i * PAGE);
 		think(r);
 	}
 	for (i = 0; i + CONTENT_CHUNK <= pages; i += CONTENT_CHUNK)
