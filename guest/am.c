@@ -82,7 +82,8 @@ static void died_alone(int i, int pid)
 	       (unsigned long long)read_vmstat("nr_free_pages") * 4,
 	       (unsigned long long)read_vmstat("nr_file_pages") * 4,
 	       (unsigned long long)read_vmstat("nr_cohort_free") * 4);
-	if (i == foreground || prof(i)->class == CLASS_PERSISTENT)
+	/* Not who was killed in the cache just before it comes to the screen: it starts cold. */
+	if (s->adj == ADJ_FOREGROUND || prof(i)->class == CLASS_PERSISTENT)
 		fatal("out of memory: the kernel killed %s (adj %d) in launch %u",
 		      prof(i)->name, s->adj, sh->launch);
 }
