@@ -15,8 +15,9 @@ pytestmark = pytest.mark.integration
 LAUNCHES = 3
 # A checked kernel in a storm, on a host that may be busy with other tests.
 LAUNCH_TIMEOUT_MS = 400_000
-# guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
+# The kernel's virtual node has to hold what a checked kernel keeps of every page: more than 512M.
 STORM_MB, LAYOUT = 3072, "cohort.vnode=trusted:1280M,untrusted:rest"
+# guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
 CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "cma=32M")
 # At least so often in a run of LAUNCHES.
 ACTIONS = {
@@ -33,7 +34,7 @@ def done(run: RunDir) -> dict[str, int]:
 
 
 def storm_policy(name: str) -> Policy:
-    """The policy, its nodes of STORM_MB: the kernel's has to hold what a checked kernel keeps."""
+    """The policy, with nodes of LAYOUT if it has any."""
     policy = load_policy(name)
     words = [LAYOUT if x.startswith("cohort.vnode=") else x for x in policy.cmdline]
     return policy.model_copy(update={"cmdline": words})
