@@ -126,7 +126,7 @@ def test_what_came_back_of_whom_and_sizes(machine: Path) -> None:
 def test_what_right_sized_reclaim_decided(machine: Path) -> None:
     top = machine / "sys/kernel/mm/cohort/rightsize"
     values = {"enabled": 1, "scope": 1, "sizing": 1, "background_adj": 900, "gap": 384}
-    values |= {"read_around_pages": 12, "direct_share": 3277}
+    values |= {"read_around_pages": 16, "direct_share": 3277}
     for name, value in values.items():
         write(top / name, str(value))
     text = CliRunner().invoke(command, ["--root", str(machine)]).output

@@ -43,6 +43,8 @@ cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 }
 
 void __cohort_read_around(struct readahead_control *ractl);
+bool __cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+		      struct folio *folio);
 
 /**
  * cohort_read_around() - how far to read with a page that a fault misses
@@ -54,9 +56,29 @@ static inline void cohort_read_around(struct readahead_control *ractl)
 		__cohort_read_around(ractl);
 }
 
+/**
+ * cohort_read_on() - a fault met the page that starts readahead
+ * @vma: where
+ * @ractl: the readahead; its index is the page
+ * @folio: that page
+ *
+ * Return: true if there is nothing left to do.
+ */
+static inline bool cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+				  struct folio *folio)
+{
+	return cohort_scope_enabled() && __cohort_read_on(vma, ractl, folio);
+}
+
 #else
 
 static inline void cohort_read_around(struct readahead_control *ractl) { }
+
+static inline bool cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+				  struct folio *folio)
+{
+	return false;
+}
 
 static inline struct folio *
 cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,

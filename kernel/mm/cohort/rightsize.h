@@ -17,8 +17,8 @@ struct attribute_group;
 /* What the user sees or hears is never in the background: nothing would be recent. */
 #define COHORT_BACKGROUND_MIN	200
 
-/* Pages read with one that was evicted; VM_READAHEAD_PAGES is 32. */
-#define COHORT_READ_AROUND	12U
+/* Pages read with one that was evicted: as many as a fault maps; VM_READAHEAD_PAGES is 32. */
+#define COHORT_READ_AROUND	16U
 #define COHORT_READ_AROUND_MAX	4096U
 
 /**

@@ -120,33 +120,114 @@ static void cohort_rightsize_test_background(struct kunit *test)
 	mmput(mm);
 }
 
-static void cohort_rightsize_test_read_around(struct kunit *test)
+/* A file of nothing, of which pages were evicted: reading ahead in it reads nothing. */
+static struct address_space *cohort_rightsize_test_file(struct kunit *test)
 {
 	struct address_space *mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
-	struct file_ra_state ra = { .start = 3, .size = 32, .async_size = 8 };
-	struct readahead_control ractl = { .mapping = mapping, .ra = &ra, ._index = 19 };
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	KUNIT_ASSERT_NOT_NULL(test, inode);
 	address_space_init_once(mapping);
+	mapping->host = inode;
+	return mapping;
+}
+
+static void cohort_rightsize_test_store(struct kunit *test, struct address_space *mapping,
+					pgoff_t index, void *entry)
+{
+	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&mapping->i_pages, index, entry,
+						    GFP_KERNEL)));
+}
+
+static void cohort_rightsize_test_read_around(struct kunit *test)
+{
+	struct address_space *mapping = cohort_rightsize_test_file(test);
+	struct file_ra_state ra = { .start = 3, .size = 32, .async_size = 8 };
+	struct readahead_control ractl = { .mapping = mapping, .ra = &ra, ._index = 19 };
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
 
 	/* Never read before: as stock. */
 	cohort_read_around(&ractl);
 	KUNIT_EXPECT_EQ(test, ra.start, 3);
 	KUNIT_EXPECT_EQ(test, ra.size, 32);
 
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&mapping->i_pages, 19, xa_mk_value(0),
-						    GFP_KERNEL)));
+	cohort_rightsize_test_store(test, mapping, 19, xa_mk_value(0));
 	cohort_read_around(&ractl);
 	KUNIT_EXPECT_EQ(test, ra.start, 19);
 	KUNIT_EXPECT_EQ(test, ra.size, COHORT_READ_AROUND);
-	KUNIT_EXPECT_EQ(test, ra.async_size, COHORT_READ_AROUND / 4);
+	KUNIT_EXPECT_EQ(test, ra.async_size, 0);
 
 	/* A window that is smaller is left alone. */
 	ra = (struct file_ra_state){ .start = 15, .size = 8, .async_size = 2 };
 	cohort_read_around(&ractl);
 	KUNIT_EXPECT_EQ(test, ra.start, 15);
 	KUNIT_EXPECT_EQ(test, ra.size, 8);
+
+	/* Who has come through the file so far will read on. */
+	for (i = 1; i <= COHORT_READ_AROUND; i++)
+		cohort_rightsize_test_store(test, mapping, 19 - i, folio);
+	ra = (struct file_ra_state){ .start = 3, .size = 32, .async_size = 8 };
+	cohort_read_around(&ractl);
+	KUNIT_EXPECT_EQ(test, ra.start, 19);
+	KUNIT_EXPECT_EQ(test, ra.async_size, COHORT_READ_AROUND / 4);
+	cohort_rightsize_test_store(test, mapping, 19 - COHORT_READ_AROUND, NULL);
+	ra = (struct file_ra_state){ .start = 3, .size = 32, .async_size = 8 };
+	cohort_read_around(&ractl);
+	KUNIT_EXPECT_EQ(test, ra.async_size, 0);
 	xa_destroy(&mapping->i_pages);
+	folio_put(folio);
+}
+
+/* What a fault on the mark of a window reads: is anything left to do for stock? */
+static void cohort_rightsize_test_read_on(struct kunit *test)
+{
+	struct address_space *mapping = cohort_rightsize_test_file(test);
+	struct file_ra_state ra = { .start = 32, .size = 32, .async_size = 8, .ra_pages = 32 };
+	struct readahead_control ractl = { .mapping = mapping, .ra = &ra, ._index = 56 };
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+	struct vm_area_struct vma = { .vm_flags = 0 }, advised = { .vm_flags = VM_SEQ_READ };
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	folio_set_readahead(folio);
+
+	/* What comes next was never read: as stock. */
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_TRUE(test, folio_test_readahead(folio));
+
+	/* It was evicted: not as much as stock after a window around a page... */
+	cohort_rightsize_test_store(test, mapping, 64, xa_mk_value(0));
+	KUNIT_EXPECT_TRUE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_FALSE(test, folio_test_readahead(folio));
+	KUNIT_EXPECT_EQ(test, ra.start, 64);
+	KUNIT_EXPECT_EQ(test, ra.size, COHORT_READ_AROUND);
+	KUNIT_EXPECT_EQ(test, ra.async_size, COHORT_READ_AROUND);
+
+	/* ...but as much after this one... */
+	folio_set_readahead(folio);
+	cohort_rightsize_test_store(test, mapping, 64 + COHORT_READ_AROUND, xa_mk_value(0));
+	ractl._index = 64;
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_TRUE(test, folio_test_readahead(folio));
+
+	/* ...or for who said that he reads in sequence... */
+	ractl._index = 63;
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(&advised, &ractl, folio));
+
+	/* ...and nothing for the mark of an older window. */
+	KUNIT_EXPECT_TRUE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_FALSE(test, folio_test_readahead(folio));
+	KUNIT_EXPECT_EQ(test, ra.start, 64);
+
+	/* Off, it is stock's. */
+	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(false), 0);
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(true), 0);
+	xa_destroy(&mapping->i_pages);
+	folio_put(folio);
 }
 
 /* What eviction leaves behind of a page of the working set. */
@@ -170,16 +251,13 @@ static void *cohort_rightsize_test_shadow(struct kunit *test)
 /* A page of the working set that went lately comes back with what lies around it. */
 static void cohort_rightsize_test_working_set(struct kunit *test)
 {
-	struct address_space *mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
+	struct address_space *mapping = cohort_rightsize_test_file(test);
 	struct file_ra_state ra = { .start = 3, .size = 32, .async_size = 8 };
 	struct readahead_control ractl = { .mapping = mapping, .ra = &ra, ._index = 19 };
 	void *shadow = cohort_rightsize_test_shadow(test);
 	bool workingset = false, lately;
 
-	KUNIT_ASSERT_NOT_NULL(test, mapping);
-	address_space_init_once(mapping);
-	KUNIT_ASSERT_FALSE(test, xa_is_err(xa_store(&mapping->i_pages, 19, shadow,
-						    GFP_KERNEL)));
+	cohort_rightsize_test_store(test, mapping, 19, shadow);
 	lately = workingset_test_recent(shadow, true, &workingset, false) && workingset;
 	cohort_read_around(&ractl);
 	KUNIT_EXPECT_EQ(test, ra.size, lately ? 32 : COHORT_READ_AROUND);
@@ -193,6 +271,7 @@ static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
 	KUNIT_CASE(cohort_rightsize_test_background),
 	KUNIT_CASE(cohort_rightsize_test_read_around),
+	KUNIT_CASE(cohort_rightsize_test_read_on),
 	KUNIT_CASE(cohort_rightsize_test_working_set),
 	{}
 };
