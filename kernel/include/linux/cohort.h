@@ -372,8 +372,8 @@ static inline struct cohort_domain *cohort_anon_domain(struct mm_struct *mm,
  * @order: its order; slab that wants more than a page goes past the domains
  * @nid: preferred node
  *
- * Only what the kernel keeps for itself: what can be moved or shrunk, and what
- * must lie low in memory, goes past the domains as well.
+ * Only what the kernel keeps for itself, or until it is shrunk: what can be moved,
+ * and what must lie low in memory, goes past the domains as well.
  *
  * Return: a domain, NULL for the stock allocator.
  */
@@ -381,7 +381,7 @@ static inline struct cohort_domain *cohort_kernel_domain(gfp_t gfp,
 						unsigned int order, int nid)
 {
 	if (cohort_region_enabled() && !order &&
-	    !(gfp & (__GFP_MOVABLE | __GFP_RECLAIMABLE | __GFP_DMA | __GFP_DMA32)))
+	    !(gfp & (__GFP_MOVABLE | __GFP_DMA | __GFP_DMA32)))
 		return __cohort_kernel_domain(nid);
 	return NULL;
 }

@@ -45,8 +45,20 @@
 /* A page that cannot move now (locked, in a journal) may soon. */
 #define COHORT_RETRY	(HZ / 2)
 
-/* Blocks worth of holes that unmovable pages may leave before they fill them. */
+/* Blocks worth of holes that pages of drivers may leave before they are filled. */
 #define COHORT_SPARE_BLOCKS	8UL
+
+/*
+ * Holes the kernel's single pages may keep while memory is low: as many as slab has
+ * that comes and goes, whatever the size of a region.
+ */
+#define COHORT_KERNEL_HOLES	(8UL * COHORT_BLOCK_PAGES)
+
+/*
+ * Pages of an area of vmalloc that is like the kernel's single pages, not like the
+ * memory of drivers: the stack of a thread is freed when no neighbour is.
+ */
+#define COHORT_SMALL_AREA	16U
 
 /* Blocks looked at to find the one that is cheapest to empty. */
 #define COHORT_CANDIDATES	8
@@ -73,8 +85,8 @@
  * @COHORT_BUFFER: block device pages, mostly file system metadata; a journal
  *	pins them for seconds, so they are moved, never dropped by region
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
- * @COHORT_KERNEL: unmovable pages nobody hands a domain: slab, page tables,
- *	pipes; those of one node
+ * @COHORT_KERNEL: unmovable pages nobody hands a domain: slab, also what can be
+ *	shrunk, page tables, pipes; and small areas of vmalloc; those of one node
  * @COHORT_ZSPAGE: compressed memory: pages of zsmalloc, which zram swaps to
  * @COHORT_CPB: no page in use: the contiguous page buffer of one CPU
  * @COHORT_NR_KINDS: how many there are
@@ -223,6 +235,7 @@ struct cohort_domain *cohort_domain_create(enum cohort_kind kind, int nid,
 void cohort_domain_put(struct cohort_domain *dom);
 void cohort_domain_destroy(struct cohort_domain *dom);
 unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full);
+void cohort_domain_trim(struct cohort_domain *dom, unsigned long keep);
 struct page *cohort_domain_take(struct cohort_domain *dom,
 				const struct alloc_context *ac);
 bool cohort_zone_ok(const struct alloc_context *ac, struct page *page);

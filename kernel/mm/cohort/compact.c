@@ -323,7 +323,9 @@ void cohort_compact_work(struct work_struct *work)
  *
  * A process domain is compacted when its process goes to the background, the
  * cache by reclaim; the others, and apps that stay in use, have no moment of
- * their own but this one.
+ * their own but this one.  What shrinkers free parks between slab that cannot be
+ * moved, and reclaim would go on for memory it has freed already: beyond what the
+ * kernel soon fills again it is given back.
  */
 void cohort_compact_low(void)
 {
@@ -335,6 +337,8 @@ void cohort_compact_low(void)
 	WRITE_ONCE(next, jiffies + COHORT_RETRY);
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		if (dom->kind == COHORT_KERNEL)
+			cohort_domain_trim(dom, COHORT_KERNEL_HOLES);
 		if (dom->kind == COHORT_CACHE || cohort_unmovable(dom) ||
 		    !cohort_compact_wanted(READ_ONCE(dom->nr_parked), cohort_order))
 			continue;

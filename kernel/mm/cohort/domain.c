@@ -133,6 +133,19 @@ unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full)
 }
 
 /**
+ * cohort_domain_trim() - give parked pages back until few are left
+ * @dom: the domain
+ * @keep: parked pages it may keep
+ */
+void cohort_domain_trim(struct cohort_domain *dom, unsigned long keep)
+{
+	unsigned long nr = READ_ONCE(dom->nr_parked);
+
+	if (nr > keep)
+		cohort_dissolve_some(dom, false, nr - keep);
+}
+
+/**
  * cohort_dissolve_all() - no domain keeps any block
  *
  * Callers make sure that none is refilled meanwhile.
@@ -375,6 +388,13 @@ static int cohort_migratetype(const struct cohort_domain *dom)
 	return cohort_unmovable(dom) ? MIGRATE_UNMOVABLE : MIGRATE_MOVABLE;
 }
 
+/* Slab that can be shrunk cannot be moved either. */
+static bool cohort_mobility_ok(const struct cohort_domain *dom,
+			       const struct alloc_context *ac)
+{
+	return (ac->migratetype == MIGRATE_MOVABLE) == !cohort_unmovable(dom);
+}
+
 /**
  * cohort_grow() - one more block for a domain
  * @dom: the domain
@@ -512,7 +532,7 @@ struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
 	bool tried = false;
 	struct page *page;
 
-	if (ac->migratetype != cohort_migratetype(dom) ||
+	if (!cohort_mobility_ok(dom, ac) ||
 	    !zonelist_zone(ac->preferred_zoneref) || !cohort_may_take(dom))
 		return NULL;
 again:

@@ -205,14 +205,17 @@ struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid)
 unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
 				    struct page **pages)
 {
+	struct cohort_domain *dom = cohort_vmalloc;
 	unsigned int i;
 
 	if (!cohort_region_vmalloc)
 		return 0;
+	if (nr <= COHORT_SMALL_AREA)
+		dom = cohort_kernel[nid == NUMA_NO_NODE ? numa_mem_id() : nid];
 	for (i = 0; i < nr; i++) {
 		if (!(gfp & __GFP_NOFAIL) && fatal_signal_pending(current))
 			break;
-		pages[i] = cohort_single_alloc(cohort_vmalloc, gfp, nid);
+		pages[i] = cohort_single_alloc(dom, gfp, nid);
 		if (!pages[i])
 			break;
 		if (gfpflags_allow_blocking(gfp))
@@ -227,7 +230,8 @@ unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
  *
  * Slab, page tables, pipe buffers: packed as densely as may be, as they are
  * many kinds with many lifetimes, and left to the free lists one of them pins
- * what is free around it.
+ * what is free around it.  Inodes, directory entries and nodes of the page cache
+ * are not better for it that they can be shrunk: it is done object by object.
  *
  * Return: a domain whose pages are all of @nid, or NULL.
  */

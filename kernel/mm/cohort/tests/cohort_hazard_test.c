@@ -306,6 +306,26 @@ static void cohort_hazard_test_swaps_in_vain(struct kunit *test)
 		cohort_test_verify(test, addr + i * PAGE_SIZE, 1);
 }
 
+/* Slab that was shrunk, one page in two, frees nothing until it is given back. */
+static void cohort_hazard_test_shrinks_in_vain(struct kunit *test)
+{
+	LIST_HEAD(shrunk);
+	LIST_HEAD(kept);
+	unsigned int i;
+
+	for (i = 0; i < 4 * COHORT_KERNEL_HOLES; i++)
+		KUNIT_ASSERT_TRUE(test, cohort_hazard_test_one(i % 2 ? &kept : &shrunk,
+							       GFP_KERNEL | __GFP_RECLAIMABLE, 0));
+	cohort_hazard_test_release(&shrunk);
+	KUNIT_EXPECT_GE(test, cohort_parked_in(COHORT_KERNEL), COHORT_KERNEL_HOLES + cohort_pages());
+	/* It does not look more often than that. */
+	schedule_timeout_uninterruptible(COHORT_RETRY + 1);
+	cohort_compact_low();
+	KUNIT_EXPECT_LT(test, cohort_parked_in(COHORT_KERNEL),
+			COHORT_KERNEL_HOLES + cohort_pages());
+	cohort_hazard_test_release(&kept);
+}
+
 /* A page that goes bad: neither the LRU nor the free lists know a parked one. */
 static void cohort_hazard_test_soft_offline(struct kunit *test)
 {
@@ -343,6 +363,7 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_mm_is_copied),
 	KUNIT_CASE(cohort_hazard_test_zygote_forks),
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
+	KUNIT_CASE(cohort_hazard_test_shrinks_in_vain),
 	KUNIT_CASE(cohort_hazard_test_soft_offline),
 	{}
 };

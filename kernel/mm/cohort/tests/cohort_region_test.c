@@ -87,25 +87,41 @@ static void cohort_region_test_cache_not_unmovable(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping, GFP_HIGHUSER));
 }
 
-/* Stacks of threads come from vmalloc too. */
-static void cohort_region_test_vmalloc_domain(struct kunit *test)
+/* Pages of an area of vmalloc that are in a domain of this kind. */
+static unsigned int cohort_region_test_area(struct kunit *test, unsigned int pages,
+					    enum cohort_kind kind)
 {
-	unsigned int i, pages = 3 * cohort_pages();
-	unsigned long parked;
-	void *area;
+	void *area = vmalloc(pages * PAGE_SIZE);
+	unsigned int i, nr = 0;
 
-	area = vmalloc(pages * PAGE_SIZE);
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	for (i = 0; i < pages; i++) {
 		struct page *page = vmalloc_to_page(area + i * PAGE_SIZE);
 		struct cohort_domain *dom = cohort_test_block(page)->dom;
 
-		KUNIT_ASSERT_NOT_NULL(test, dom);
-		KUNIT_EXPECT_EQ(test, dom->kind, COHORT_VMALLOC);
+		nr += dom && dom->kind == kind;
 	}
-	parked = cohort_parked_in(COHORT_VMALLOC);
-	KUNIT_EXPECT_LT(test, parked, (COHORT_SPARE_BLOCKS + 1) * cohort_pages());
+	KUNIT_EXPECT_LT(test, cohort_parked_in(COHORT_VMALLOC),
+			(COHORT_SPARE_BLOCKS + 1) * cohort_pages());
 	vfree(area);
+	return nr;
+}
+
+static void cohort_region_test_vmalloc_domain(struct kunit *test)
+{
+	unsigned int pages = 3 * cohort_pages();
+
+	KUNIT_EXPECT_EQ(test, cohort_region_test_area(test, pages, COHORT_VMALLOC), pages);
+}
+
+/* A stack of a thread is one: as short-lived as anything of the kernel's. */
+static void cohort_region_test_small_area(struct kunit *test)
+{
+	unsigned int small = COHORT_SMALL_AREA;
+
+	KUNIT_EXPECT_EQ(test, cohort_region_test_area(test, small, COHORT_KERNEL), small);
+	KUNIT_EXPECT_EQ(test, cohort_region_test_area(test, small + 1, COHORT_VMALLOC),
+			small + 1);
 }
 
 static bool cohort_region_test_is_kernel(struct kunit *test, gfp_t gfp,
@@ -130,8 +146,8 @@ static void cohort_region_test_kernel_domain(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, cohort_region_test_is_kernel(test, gfp, 0));
 	KUNIT_EXPECT_TRUE(test, cohort_region_test_is_kernel(test, GFP_ATOMIC, 0));
 	KUNIT_EXPECT_TRUE(test, cohort_region_test_is_kernel(test, gfp | __GFP_THISNODE, 0));
+	KUNIT_EXPECT_TRUE(test, cohort_region_test_is_kernel(test, gfp | __GFP_RECLAIMABLE, 0));
 	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, gfp, 1));
-	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, gfp | __GFP_RECLAIMABLE, 0));
 	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, gfp | __GFP_DMA32, 0));
 	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, GFP_HIGHUSER_MOVABLE, 0));
 }
@@ -403,6 +419,7 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
 	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
+	KUNIT_CASE(cohort_region_test_small_area),
 	KUNIT_CASE(cohort_region_test_kernel_domain),
 	KUNIT_CASE(cohort_region_test_zspage_domain),
 	KUNIT_CASE(cohort_region_test_zspage_compact),
