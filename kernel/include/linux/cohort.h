@@ -10,10 +10,12 @@
 #ifndef _LINUX_COHORT_H
 #define _LINUX_COHORT_H
 
+#include <linux/align.h>
 #include <linux/gfp.h>
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
 #include <linux/mmzone.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct address_space;
@@ -526,6 +528,25 @@ static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
 #define cohort_buffer_alloc(...) \
 	alloc_hooks(cohort_buffer_alloc_noprof(__VA_ARGS__))
 
+/**
+ * cohort_buffer_order() - how large the next piece of an I/O buffer may be
+ * @order: of the last piece
+ * @left: bytes of the buffer that are missing
+ *
+ * The heap never asks for more than it got last, as on the free lists nothing
+ * larger turns up.  With regions memory is short for a moment, not in pieces:
+ * as soon as kswapd has caught up, or an app has died, there are blocks.  So the
+ * heap asks anew after each MiB, and not for every page.
+ *
+ * Return: the largest order to ask for.
+ */
+static inline unsigned int cohort_buffer_order(unsigned int order, unsigned long left)
+{
+	if (cohort_region_enabled() && IS_ALIGNED(left, SZ_1M))
+		return MAX_PAGE_ORDER;
+	return order;
+}
+
 #define cohort_zspage_alloc(...) \
 	alloc_hooks(cohort_zspage_alloc_noprof(__VA_ARGS__))
 
@@ -638,6 +659,12 @@ static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
 }
 
 #define cohort_buffer_alloc(...) alloc_pages(__VA_ARGS__)
+
+static inline unsigned int cohort_buffer_order(unsigned int order, unsigned long left)
+{
+	return order;
+}
+
 #define cohort_zspage_alloc(...) alloc_page(__VA_ARGS__)
 
 #endif /* CONFIG_COHORT */

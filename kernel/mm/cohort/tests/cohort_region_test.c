@@ -152,6 +152,17 @@ static void cohort_region_test_kernel_domain(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, cohort_region_test_is_kernel(test, GFP_HIGHUSER_MOVABLE, 0));
 }
 
+/* A piece that is refused is not the end of the large ones. */
+static void cohort_region_test_buffer_order(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, cohort_buffer_order(0, 3 * SZ_1M), MAX_PAGE_ORDER);
+	KUNIT_EXPECT_EQ(test, cohort_buffer_order(0, 3 * SZ_1M - PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, cohort_buffer_order(4, SZ_64K), 4);
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(false), 0);
+	KUNIT_EXPECT_EQ(test, cohort_buffer_order(0, 3 * SZ_1M), 0);
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(true), 0);
+}
+
 /* Compressed swap is written by those who reclaim. */
 static void cohort_region_test_zspage_domain(struct kunit *test)
 {
@@ -421,6 +432,7 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
 	KUNIT_CASE(cohort_region_test_small_area),
 	KUNIT_CASE(cohort_region_test_kernel_domain),
+	KUNIT_CASE(cohort_region_test_buffer_order),
 	KUNIT_CASE(cohort_region_test_zspage_domain),
 	KUNIT_CASE(cohort_region_test_zspage_compact),
 	KUNIT_CASE(cohort_region_test_hole),
