@@ -352,11 +352,11 @@ void cohort_pcpa_tidy_soon(void)
 void cohort_pcpa_tidy_for_client(void)
 {
 	WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	atomic_set(&tidy_awake, 1);
 	/* Sooner, never later: clients may come again and again within the pause. */
-	if (atomic_xchg(&tidy_awake, 1) && delayed_work_pending(&tidy) &&
-	    time_before_eq(READ_ONCE(tidy.timer.expires), jiffies + TIDY_PAUSE))
-		return;
-	mod_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+	if (!delayed_work_pending(&tidy) ||
+	    time_after(READ_ONCE(tidy.timer.expires), jiffies + TIDY_PAUSE))
+		mod_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
 }
 
 /* pulling, by kswapd */
