@@ -152,6 +152,7 @@ static struct kunit_suite cohort_class_test_suite = {
 	.name = "cohort_class",
 	.suite_init = cohort_test_suite_init,
 	.suite_exit = cohort_test_suite_exit,
+	.init = cohort_test_wait,
 	.test_cases = cohort_class_test_cases,
 };
 kunit_test_suite(cohort_class_test_suite);

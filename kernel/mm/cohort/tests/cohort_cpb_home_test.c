@@ -218,7 +218,7 @@ static void cohort_cpb_test_low_memory(struct kunit *test)
 	cohort_test_take(test, cohort_pages());
 	cohort_drain();
 	boost = zone->watermark_boost;
-	zone->watermark_boost = zone_page_state(zone, NR_FREE_PAGES) + 1000;
+	zone->watermark_boost = zone_managed_pages(zone);
 	cohort_test_free(test, 0, ct->nr);
 	refilled = cohort_cpb_refill(ct->dom, gfp, 0, &ac);
 	zone->watermark_boost = boost;

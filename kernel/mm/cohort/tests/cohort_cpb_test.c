@@ -26,9 +26,10 @@ void cohort_cpb_test_suite_exit(struct kunit_suite *suite)
 /* Cases look at the buffer of the CPU they run on, and stay there. */
 int cohort_cpb_test_init(struct kunit *test)
 {
+	int err = cohort_test_init(test);
+
 	cohort_drain();
-	return cohort_test_init(test) ?:
-	       set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	return err ?: set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 }
 
 struct cohort_domain *cohort_cpb_test_buffer(void)

@@ -449,6 +449,7 @@ static struct kunit_suite cohort_region_test_suite = {
 	.name = "cohort_region",
 	.suite_init = cohort_test_suite_init,
 	.suite_exit = cohort_test_suite_exit,
+	.init = cohort_test_wait,
 	.test_cases = cohort_region_test_cases,
 };
 kunit_test_suite(cohort_region_test_suite);

@@ -2,11 +2,13 @@
 /*
  * Set-up and tear-down of the suites; see cohort_test.h.
  */
+#include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/rculist.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmstat.h>
@@ -15,6 +17,9 @@
 
 /* What the scheme was before the suite that runs now. */
 static bool cohort_test_was_on;
+
+/* Whose memory cohort_test_map() made last. */
+static struct task_struct *cohort_test_mapper;
 
 int cohort_test_suite_init(struct kunit_suite *suite)
 {
@@ -27,12 +32,32 @@ void cohort_test_suite_exit(struct kunit_suite *suite)
 	cohort_region_switch(cohort_test_was_on);
 }
 
+int cohort_test_wait(struct kunit *test)
+{
+	struct task_struct *mapper = cohort_test_mapper;
+	unsigned int i;
+
+	if (!mapper)
+		return 0;
+	for (i = 0; i < 500 && !READ_ONCE(mapper->exit_state); i++)
+		msleep(20);
+	if (!READ_ONCE(mapper->exit_state))
+		return -ETIMEDOUT;
+	cohort_test_mapper = NULL;
+	put_task_struct(mapper);
+	return 0;
+}
+
 int cohort_test_init(struct kunit *test)
 {
 	struct cohort_test *ct = kunit_kzalloc(test, sizeof(*ct), GFP_KERNEL);
+	int err;
 
 	if (!ct)
 		return -ENOMEM;
+	err = cohort_test_wait(test);
+	if (err)
+		return err;
 	ct->dom = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE, GFP_KERNEL);
 	if (!ct->dom)
 		return -ENOMEM;
@@ -128,6 +153,8 @@ unsigned long cohort_test_map(struct kunit *test, unsigned int pages)
 			     PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, addr, 0);
 	KUNIT_ASSERT_LT(test, addr, (unsigned long)TASK_SIZE);
+	if (!cohort_test_mapper)
+		cohort_test_mapper = get_task_struct(current);
 	return addr;
 }
 

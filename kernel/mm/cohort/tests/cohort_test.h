@@ -30,6 +30,12 @@ void cohort_test_suite_exit(struct kunit_suite *suite);
 int cohort_test_init(struct kunit *test);
 void cohort_test_exit(struct kunit *test);
 
+/*
+ * A case that is over has a process that still frees its memory: until that is
+ * done it comes into what the next case counts.
+ */
+int cohort_test_wait(struct kunit *test);
+
 /* Pages of the case's domain; number @first is the first one taken. */
 unsigned int cohort_test_take(struct kunit *test, unsigned int nr);
 void cohort_test_free(struct kunit *test, unsigned int first, unsigned int nr);
