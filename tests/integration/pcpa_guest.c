@@ -138,9 +138,14 @@ static bool filled(void)
 	return kb("cache_kb") >= AREA_MB * 1024 * 95 / 100;
 }
 
+/* Two turns of half a second each, and what a busy host is late. */
 static void pause_for_timer(void)
 {
+	int i;
+
 	usleep(1300000);
+	for (i = 0; i < 100 && !says("state", "pcache_only"); i++)
+		usleep(100000);
 }
 
 static void cache(void)
@@ -356,8 +361,9 @@ static void dirty(void)
 	before = stat_of("migrated");
 	for (i = 0; i < 60; i++)
 		pwrite(fd, buffer, sizeof(buffer), i * MB);
-	sleep(4);
-	printf("note moved_out %ld\n", stat_of("migrated") - before);
+	for (i = 0; i < 20 && stat_of("migrated") - before <= 60 * 256 / 2; i++)
+		sleep(1);
+	printf("note moved_out %ld\nnote move_s %d\n", stat_of("migrated") - before, i);
 	claim(stat_of("migrated") - before > 60 * 256 / 2, "pages written to later move out");
 	close(fd);
 	sync();
