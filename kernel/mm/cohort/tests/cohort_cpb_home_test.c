@@ -8,6 +8,7 @@
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/oom.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 
@@ -217,11 +218,14 @@ static void cohort_cpb_test_low_memory(struct kunit *test)
 	zone = zonelist_zone(ac.preferred_zoneref);
 	cohort_test_take(test, cohort_pages());
 	cohort_drain();
+	/* Threads of the kernel that ask now are refused in the end. */
+	KUNIT_ASSERT_TRUE(test, oom_killer_disable(HZ));
 	boost = zone->watermark_boost;
 	zone->watermark_boost = zone_managed_pages(zone);
 	cohort_test_free(test, 0, ct->nr);
 	refilled = cohort_cpb_refill(ct->dom, gfp, 0, &ac);
 	zone->watermark_boost = boost;
+	oom_killer_enable();
 
 	KUNIT_EXPECT_EQ(test, cohort_cpb_test_buffer()->nr_blocks, 0);
 	if (zonelist_zone(ac.preferred_zoneref + 1))
