@@ -10,7 +10,7 @@ import pytest
 from cohort import host, paths
 from cohort.errors import PatchError, UsageError
 from cohort.kernel import overlay
-from tests_support import snapshot
+from tests_support import ALLOC_C, Outcome, snapshot
 
 HOOK = """\
 The slow path asks Cohort first.
@@ -61,7 +61,8 @@ def test_apply_and_revert_restore_every_byte(make_tree: MakeTree, series: Path) 
     assert (report.action, report.files, report.patches, report.notes) == ("applied", 2, 2, [])
     assert "cohort_alloc" in (tree / "mm/alloc.c").read_text()
     assert (tree / "mm/cohort/core.c").read_text() == "int cohort;\n"
-    assert overlay.revert(tree).action == "reverted"
+    report = overlay.revert(tree)
+    assert (report.action, report.files, report.changed) == ("reverted", 2, 2)
     assert snapshot(tree) == before
     assert not (tree / "mm/cohort").exists()
 
@@ -133,25 +134,81 @@ def test_a_hunk_that_fails_names_file_function_and_patch(make_tree: MakeTree, se
     assert snapshot(tree) == before
 
 
-def test_the_pinned_release_gets_no_fuzz(make_tree: MakeTree, series: Path) -> None:
+@pytest.mark.parametrize("patch", [117, 121])
+def test_no_release_gets_fuzz(make_tree: MakeTree, series: Path, patch: int) -> None:
     other = HOOK.replace(" \tif (order > 3)", " \tif (order > 4)")
     (series / "patches/6.12/0002-hook.patch").write_text(other)
-    pinned, later = make_tree(), make_tree(patch=121, name="later")
-    with pytest.raises(PatchError):
-        overlay.apply(pinned)
-    report = overlay.apply(later)
-    assert str(report.release) == "6.12.121"
-    assert any("fuzz" in x and "alloc_slow" in x for x in report.notes), report.notes
+    with pytest.raises(PatchError, match="its lines are not in the file"):
+        overlay.apply(make_tree(patch=patch))
 
 
-def test_a_moved_hunk_is_reported(make_tree: MakeTree, series: Path) -> None:
+def test_a_moved_hunk_is_reported_and_comes_off_exactly(make_tree: MakeTree, series: Path) -> None:
     tree = make_tree()
     path = tree / "mm/alloc.c"
-    path.write_text("/* a\n * b\n */\n" + path.read_text())
+    path.write_bytes(b"/* a\n * \xff\r\n */\n" + path.read_bytes() + b"int end;")
+    path.chmod(0o640)
+    before = snapshot(tree)
     report = overlay.apply(tree)
-    assert report.notes == [
-        "mm/alloc.c:15: in int alloc_slow(int order): 0002-hook.patch: 3 lines off"
-    ]
+    assert report.notes == ["mm/alloc.c:15: in alloc_slow: 0002-hook.patch: +3 lines"]
+    assert path.stat().st_mode & 0o777 == 0o640
+    overlay.revert(tree)
+    assert snapshot(tree) == before
+
+
+def test_a_hunk_never_lands_in_another_function(make_tree: MakeTree, series: Path) -> None:
+    """Where it belongs the lines changed; another function has them as they were."""
+    slow = ALLOC_C[ALLOC_C.index("int alloc_slow") :]
+    other = slow.replace("alloc_slow", "alloc_slower")
+    tree = make_tree(alloc_c=ALLOC_C.replace("order > 3", "order > 4") + "\n" + other)
+    before = snapshot(tree)
+    with pytest.raises(PatchError) as error:
+        overlay.apply(tree)
+    assert "only in alloc_slower (line 21)" in str(error.value)
+    assert "      | \tif (order > 3)\n" in str(error.value)
+    assert snapshot(tree) == before
+    path = tree / "mm/alloc.c"
+    path.write_text(other + "\n" + ALLOC_C)
+    overlay.apply(tree)
+    assert path.read_text().startswith(other)
+    assert "cohort_alloc" in path.read_text()
+
+
+def test_all_hunks_that_are_refused_are_told_at_once(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree(alloc_c="int alloc_slow(int order)\n{\n\treturn 0;\n}\n")
+    (tree / "mm/Makefile").write_text("obj-m += alloc.o\n")
+    with pytest.raises(PatchError) as error:
+        overlay.apply(tree)
+    assert all(name in str(error.value) for name in ("0001-build.patch", "0002-hook.patch"))
+
+
+def test_a_dry_run_says_where_each_hunk_belongs(
+    make_tree: MakeTree, series: Path, cohort: Callable[..., Outcome]
+) -> None:
+    tree = make_tree(alloc_c="\n\n" + ALLOC_C)
+    before = snapshot(tree)
+    done = cohort("kernel", "patch", "--tree", tree, "--dry-run")
+    assert (done.code, done.stdout.splitlines()[1:]) == (
+        0,
+        [
+            "  mm/Makefile:1: behind obj-y += alloc.o: 0001-build.patch",
+            "  mm/alloc.c:14: in alloc_slow: 0002-hook.patch: +2 lines",
+        ],
+    )
+    assert snapshot(tree) == before
+
+
+def test_a_dry_run_says_what_is_refused_beside_what_fits(
+    make_tree: MakeTree, series: Path, cohort: Callable[..., Outcome]
+) -> None:
+    tree = make_tree(alloc_c=ALLOC_C.replace("alloc_slow", "alloc_other"))
+    before = snapshot(tree)
+    done = cohort("kernel", "patch", "--tree", tree, "--dry-run")
+    assert done.code == 6
+    assert done.stdout.startswith("would not apply: ")
+    assert "mm/Makefile:1" in done.stdout
+    assert "mm/alloc.c" not in done.stdout
+    assert "only in alloc_other" in done.stderr
+    assert snapshot(tree) == before
 
 
 def test_edits_in_the_tree_are_not_lost(make_tree: MakeTree, series: Path) -> None:

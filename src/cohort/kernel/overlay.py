@@ -1,13 +1,12 @@
 """Puts Cohort on a kernel tree and takes it off again.
 
-New files come from the overlay (`kernel/`), hooks from the patch series. Everything is staged
-first in a directory of its own, from copies of the files that change, and only a whole success
-is written into the tree: a hunk that fails leaves the tree as it was. What was there before is
-kept in `.cohort/` inside the tree, so taking Cohort off restores it to the byte.
+New files come from the overlay (`kernel/`), hooks from the patch series; `hunks` has the rules by
+which a hunk finds its place, the same on every tree. Everything is looked at first, and only a
+whole success is staged and then written: a hunk that is refused leaves the tree as it was. What was
+there before is kept in `.cohort/` inside the tree, so taking Cohort off restores it to the byte.
 """
 
 import json
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -16,16 +15,10 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import PatchError, UsageError
-from cohort.kernel import source
+from cohort.kernel import hunks, source
+from cohort.kernel.hunks import Hunk, Landing, Refusal
 
 STATE = ".cohort"
-FUZZ = 2  # lines of context that may differ on a release we did not pin
-
-TARGET = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
-HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$")
-FAILED = re.compile(r"^Hunk #(\d+) FAILED at (\d+)")
-MOVED = re.compile(r"^Hunk #(\d+) succeeded at (\d+)(?: with (fuzz \d+))?(?: \(offset (-?\d+))?")
-PATCHING = re.compile(r"^(?:patching|checking) file '?([^']+?)'?$")
 
 
 @dataclass(frozen=True)
@@ -48,13 +41,26 @@ class Series:
 
 @dataclass
 class Report:
-    """What was done; `notes` are hunks that applied elsewhere or with fuzz."""
+    """What was done: `files` are new in the tree, `changed` the tree's own. `hunks` says where each
+    hunk belongs; `refused` has only what a dry run found, as anything else raises."""
 
     action: str
     release: source.Release
     files: int = 0
+    changed: int = 0
     patches: int = 0
-    notes: list[str] = field(default_factory=list)
+    hunks: list[Landing] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """The hunks that are not at the line they expect."""
+        return [str(landing) for landing in self.hunks if landing.offset]
+
+    def error(self) -> PatchError:
+        """The hunks that are refused, as the reason why nothing was changed."""
+        lines = [f"does not apply to Linux {self.release}; the tree is as it was", *self.refused]
+        return PatchError("\n  ".join(map(str, lines)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,8 @@ def apply(tree: Path, series: Series | None = None, *, dry_run: bool = False) ->
     """Put the series on the tree, or bring an older one on it up to date.
 
     Files whose content stays keep their time, so a build after it compiles only what changed.
-    Raises PatchError if a hunk does not fit; the tree is then untouched.
+    Raises PatchError if a hunk has no place of its own; the tree is then untouched. A dry run
+    tells of such hunks in its report instead, beside those that do have a place.
     """
     series = series or load_series()
     release = _supported(tree)
@@ -97,19 +104,19 @@ def apply(tree: Path, series: Series | None = None, *, dry_run: bool = False) ->
         report.action = "already applied"
         return report
     _refuse_edited(tree, state)
+    _refuse_taken(tree, series, state)
+    texts = _patch(tree, series, report)
+    report.changed = len(texts)
+    if dry_run:
+        report.action = "would not apply" if report.refused else "would apply"
+        return report
+    if report.refused:
+        raise report.error()
     # Staged on the tree's own file system: a full disk shows here, and what follows are renames.
-    where = None if dry_run else tree
-    with tempfile.TemporaryDirectory(prefix=".cohort-stage-", dir=where) as name:
+    with tempfile.TemporaryDirectory(prefix=".cohort-stage-", dir=tree) as name:
         stage = Path(name)
-        changed = _stage(tree, stage, series, report)
-        _refuse_taken(tree, series, state)
-        if dry_run:
-            report.action = "would apply"
-            return report
-        for file in series.files:
-            (stage / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(series.overlay / file, stage / file)
-        _install(tree, stage, series, changed, state)
+        _stage(tree, stage, series, texts)
+        _install(tree, stage, series, list(texts), state)
     return report
 
 
@@ -120,7 +127,7 @@ def revert(tree: Path, *, dry_run: bool = False) -> Report:
     if state is None:
         return Report("not applied", release)
     report = Report("would revert" if dry_run else "reverted", release)
-    report.files, report.patches = len(state.made), len(state.changed)
+    report.files, report.changed = len(state.made), len(state.changed)
     _refuse_edited(tree, state)
     if not dry_run:
         _remove(tree, state.made, state.directories)
@@ -154,8 +161,11 @@ def _supported(tree: Path) -> source.Release:
 
 def touched_files(series: Series) -> list[str]:
     """The files of the tree the patches change, by name, in order of appearance."""
-    texts = [(series.patches / name).read_text() for name in series.names]
-    return list(dict.fromkeys(file for text in texts for file in TARGET.findall(text)))
+    return list(dict.fromkeys(hunk.file for name in series.names for hunk in _read(series, name)))
+
+
+def _read(series: Series, name: str) -> list[Hunk]:
+    return hunks.read_patch(series.patches / name)
 
 
 def original(tree: Path, file: str) -> Path:
@@ -164,67 +174,40 @@ def original(tree: Path, file: str) -> Path:
     return kept if kept.is_file() else tree / file
 
 
-def _stage(tree: Path, stage: Path, series: Series, report: Report) -> list[str]:
-    """Patch copies in `stage`; returns the files that changed, relative to the tree."""
-    changed = touched_files(series)
-    for file in changed:
-        before = original(tree, file)
-        if not before.is_file():
-            raise PatchError(f"the patches change {file}, which {tree} does not have")
-        (stage / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(before, stage / file)
-    fuzz = 0 if str(report.release) == source.PINNED else FUZZ
+def _patch(tree: Path, series: Series, report: Report) -> dict[str, list[str]]:
+    """The lines of the files that change, with all patches on them; `report` is told of each hunk.
+
+    Goes on past a hunk that is refused, so that one run tells of all of them.
+    """
+    texts: dict[str, list[str]] = {}
     for name in series.names:
-        report.notes += _patch(stage, series.patches / name, fuzz, report.release)
-    return changed
+        wanted: dict[str, list[Hunk]] = {}
+        for hunk in _read(series, name):
+            wanted.setdefault(hunk.file, []).append(hunk)
+        for file, parts in wanted.items():
+            lines = texts[file] if file in texts else _read_original(tree, file)
+            texts[file], landings, refusals = hunks.patch_lines(lines, parts)
+            report.hunks += landings
+            report.refused += refusals
+    return texts
 
 
-def _patch(stage: Path, patch: Path, fuzz: int, release: source.Release) -> list[str]:
-    """Apply one patch in `stage`; returns notes on hunks that did not fit exactly."""
-    done = host.run(
-        [
-            *(host.need("patch"), "-p1", "--batch", "--forward", f"--fuzz={fuzz}"),
-            *("--no-backup-if-mismatch", "--reject-file=-", "--input", patch.resolve()),
-        ],
-        cwd=stage,
-    )
-    failed, notes = _read_patch_output(done.stdout, patch)
-    if done.returncode != 0:
-        what = failed or [f"{patch.name}: {(done.stderr or done.stdout).strip()}"]
-        raise PatchError(
-            f"does not apply to Linux {release}; the tree is as it was\n  " + "\n  ".join(what)
-        )
-    return notes
+def _read_original(tree: Path, file: str) -> list[str]:
+    before = original(tree, file)
+    if not before.is_file():
+        raise PatchError(f"the patches change {file}, which {tree} does not have")
+    return hunks.split(before.read_bytes().decode(errors="surrogateescape"))
 
 
-def _read_patch_output(output: str, patch: Path) -> tuple[list[str], list[str]]:
-    """What GNU patch said of its hunks: those that failed, those that applied with a difference."""
-    functions = _hunk_functions(patch.read_text())
-    file, failed, notes = "", [], []
-    for line in output.splitlines():
-        if match := PATCHING.match(line):
-            file = match[1]
-        elif match := FAILED.match(line):
-            function = functions.get((file, int(match[1])), "")
-            failed.append(f"{file}:{match[2]}: in {function or 'file scope'}: {patch.name}")
-        elif match := MOVED.match(line):
-            function = functions.get((file, int(match[1])), "")
-            how = match[3] or f"{match[4]} lines off"
-            notes.append(f"{file}:{match[2]}: in {function or 'file scope'}: {patch.name}: {how}")
-    return failed, notes
-
-
-def _hunk_functions(text: str) -> dict[tuple[str, int], str]:
-    """The function each hunk is in, by file and the hunk's number in the file."""
-    functions = {}
-    file, number = "", 0
-    for line in text.splitlines():
-        if match := TARGET.match(line):
-            file, number = match[1], 0
-        elif match := HUNK.match(line):
-            number += 1
-            functions[(file, number)] = match[1].strip()
-    return functions
+def _stage(tree: Path, stage: Path, series: Series, texts: dict[str, list[str]]) -> None:
+    """Write into `stage` what is new and what changed; permissions stay."""
+    for name, lines in texts.items():
+        (stage / name).parent.mkdir(parents=True, exist_ok=True)
+        (stage / name).write_bytes("".join(lines).encode(errors="surrogateescape"))
+        shutil.copymode(original(tree, name), stage / name)
+    for file in series.files:
+        (stage / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(series.overlay / file, stage / file)
 
 
 def _refuse_taken(tree: Path, series: Series, state: State | None) -> None:
@@ -236,7 +219,7 @@ def _refuse_taken(tree: Path, series: Series, state: State | None) -> None:
 
 
 def _refuse_edited(tree: Path, state: State | None) -> None:
-    """Files of ours that somebody edited in the tree must not be lost."""
+    """Files of ours that were edited in the tree must not be lost."""
     if state is None:
         return
     for file, content in (state.made | state.changed).items():

@@ -31,10 +31,12 @@ def fetch() -> None:
 @command.command("patch")
 @TREE
 @click.option("--revert", is_flag=True, help="Take Cohort off again, to the byte.")
-@click.option("--dry-run", is_flag=True, help="Say whether it fits and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Say where each hunk belongs and change nothing.")
 def patch(tree: Path | None, revert: bool, dry_run: bool) -> None:
-    """Put Cohort on a kernel tree: all of it, or nothing if a hunk does not fit.
+    """Put Cohort on a kernel tree: all of it, or nothing if a hunk has no place of its own.
 
+    A hunk belongs in the function that it names, where its lines are once. Printed are those that
+    are not at the line they expect; with --dry-run all: file, line, function, patch, lines off.
     Without --tree the source is fetched first if need be.
     """
     if tree is None:
@@ -42,12 +44,12 @@ def patch(tree: Path | None, revert: bool, dry_run: bool) -> None:
             tree = source.fetch(board.task("unpacking the kernel source, MiB"))
     do = overlay.revert if revert else overlay.apply
     report = do(tree, dry_run=dry_run)
-    print(
-        f"{report.action}: {tree} (Linux {report.release}), "
-        f"{report.files} new files, {report.patches} patches"
-    )
-    for note in report.notes:
-        print(f"  {note}")
+    what = f"{report.changed} changed files" if revert else f"{report.patches} patches"
+    print(f"{report.action}: {tree} (Linux {report.release}), {report.files} new files, {what}")
+    for line in report.hunks if dry_run else report.notes:
+        print(f"  {line}")
+    if report.refused:
+        raise report.error()
 
 
 @command.command("build")
