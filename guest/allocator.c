@@ -231,7 +231,7 @@ static int do_alloc(int slot, uint64_t bytes)
 
 /*
  * A piece of the camera's from its own heap, and where that refuses from the
- * system heap, as a driver does that would rather be slow than fail. What comes
+ * system heap, as a driver does that would rather be slow than fail. Memory
  * from a heap that counts no pieces is contiguous: one piece.
  */
 static int do_camera(int slot, uint64_t bytes)

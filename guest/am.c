@@ -4,7 +4,7 @@
  * sequence. For each launch it starts or resumes the app, waits until it is
  * ready, lets it be used, goes home. It writes oom_score_adj as Android does,
  * frees the buffers of what left the screen once the next has drawn, and
- * notices who died.
+ * notices processes that died.
  */
 #include <string.h>
 #include <unistd.h>
@@ -81,8 +81,9 @@ static void died_alone(int i, int pid)
 	       prof(i)->class == CLASS_APP ? "cached" : "service",
 	       (unsigned long long)read_vmstat("nr_free_pages") * 4,
 	       (unsigned long long)read_vmstat("nr_file_pages") * 4,
-	       (unsigned long long)read_vmstat("nr_cohort_free") * 4);
-	/* Not who was killed in the cache just before it comes to the screen: it starts cold. */
+	       (unsigned long long)(read_vmstat("nr_cohort_owned") +
+				    read_vmstat("nr_cohort_reserved")) * 4);
+	/* An app killed in the cache just before it comes to the screen starts cold: no failure. */
 	if (s->adj == ADJ_FOREGROUND || prof(i)->class == CLASS_PERSISTENT)
 		fatal("out of memory: the kernel killed %s (adj %d) in launch %u",
 		      prof(i)->name, s->adj, sh->launch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The price of an anonymous page fault: one fresh process, no one else busy. */
+/* The price of an anonymous page fault: one fresh process, and no other is busy. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The camera: an app whose start needs far more buffers than any other's, from
- * a heap that the policy names. What its starts cost the rest of the phone is
- * recorded beside them: stalls of others, page cache, traffic to the flash.
+ * a heap that the policy names. The price of its starts for the rest of the phone
+ * is recorded beside them: stalls of others, page cache, traffic to the flash.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ void camera_cost_begin(struct camera_cost *c)
 		look(c);
 }
 
-/* What this launch did to the rest of the phone, up to the moment the app was ready. */
+/* The effects of this launch on the rest of the phone, up to the moment the app was ready. */
 void camera_cost_end(const struct camera_cost *a, int slot)
 {
 	struct camera_cost b;
@@ -114,7 +114,7 @@ static uint64_t area_kb(const char *name)
 	return value;
 }
 
-/* What the area holds; nothing where there is none. */
+/* The content of the area; nothing where there is none. */
 void area_record(uint32_t launch, const char *when)
 {
 	uint64_t size;

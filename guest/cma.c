@@ -56,7 +56,7 @@ static size_t take(char *text, size_t size)
 
 static char text[256 * KB];
 
-/* What was traced before is of no matter: pieces given back. */
+/* Events traced before are of no matter: pieces given back. */
 void cma_begin(void)
 {
 	while (take(text, sizeof(text)) == sizeof(text) - 1)

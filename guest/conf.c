@@ -12,7 +12,7 @@
  *   camera APP HEAP KB PIECE_KB WOKEN [announce]   buffers of a start of this app, from
  *                             what heap, and how many other processes work meanwhile
  *   experiment KIND KEY=N...  after the launches; KIND exit, throughput,
- *                             bench or orders
+ *                             bench, orders or scale
  *   program NAME WHEN ARGV...       of a bench; WHEN prepare, fresh or next
  *   proc NAME CLASS ADJ KEY=N...    a process started at boot
  *   app NAME KEY=N...         an application (home=1: the launcher)
@@ -75,6 +75,10 @@ static const struct key bench_keys[] = {
 
 static const struct key orders_keys[] = {
 	EXP(pages), EXP(fill_kb), EXP(quiet_ms),
+};
+
+static const struct key scale_keys[] = {
+	EXP(pages), EXP(rounds), EXP(turns), EXP(tasks), EXP(step), EXP(quiet_ms),
 };
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -218,26 +222,32 @@ static void experiment_words(struct experiment *exp, const struct key *keys, siz
 		fatal("phone.conf: experiment: not every key is there");
 }
 
+#define KIND(kind, name, keys) { kind, name, keys, ARRAY_SIZE(keys) }
+static const struct {
+	enum experiment_kind kind;
+	const char *name;
+	const struct key *keys;
+	size_t n;
+} experiments[] = {
+	KIND(EXPERIMENT_EXIT, "exit", exit_keys),
+	KIND(EXPERIMENT_THROUGHPUT, "throughput", throughput_keys),
+	KIND(EXPERIMENT_BENCH, "bench", bench_keys),
+	KIND(EXPERIMENT_ORDERS, "orders", orders_keys),
+	KIND(EXPERIMENT_SCALE, "scale", scale_keys),
+};
+
 static void do_experiment(struct conf *conf, char **save)
 {
-	struct experiment *exp = &conf->exp;
 	const char *kind = strtok_r(NULL, " ", save);
+	size_t i;
 
-	if (kind && !strcmp(kind, "exit")) {
-		exp->kind = EXPERIMENT_EXIT;
-		experiment_words(exp, exit_keys, ARRAY_SIZE(exit_keys), save);
-	} else if (kind && !strcmp(kind, "throughput")) {
-		exp->kind = EXPERIMENT_THROUGHPUT;
-		experiment_words(exp, throughput_keys, ARRAY_SIZE(throughput_keys), save);
-	} else if (kind && !strcmp(kind, "bench")) {
-		exp->kind = EXPERIMENT_BENCH;
-		experiment_words(exp, bench_keys, ARRAY_SIZE(bench_keys), save);
-	} else if (kind && !strcmp(kind, "orders")) {
-		exp->kind = EXPERIMENT_ORDERS;
-		experiment_words(exp, orders_keys, ARRAY_SIZE(orders_keys), save);
-	} else {
+	for (i = 0; i < ARRAY_SIZE(experiments); i++)
+		if (kind && !strcmp(kind, experiments[i].name))
+			break;
+	if (i == ARRAY_SIZE(experiments))
 		fatal("phone.conf: unknown experiment %s", kind ? kind : "");
-	}
+	conf->exp.kind = experiments[i].kind;
+	experiment_words(&conf->exp, experiments[i].keys, experiments[i].n, save);
 }
 
 /* prepare: its result does not count; fresh: the page cache is emptied before it. */

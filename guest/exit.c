@@ -6,7 +6,7 @@
  *
  * Two answers are recorded. The free lists before and after, which is what the
  * paper shows; and, from /proc/PID/pagemap, the aligned blocks that belonged to
- * one program alone, which no one else's page can blur.
+ * one program alone, which no other program's page can blur.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ static int compare_ns(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What two looks at the clock cost: it is in every touch. */
+/* The cost of two looks at the clock: it is in every touch. */
 static uint64_t clock_cost(void)
 {
 	uint64_t best = ~0ULL, t;
@@ -108,7 +108,7 @@ static void record_times(uint64_t nr)
 	       ns[pages * 99 / 100], ns[pages - 1], (unsigned long long)clock_cost());
 }
 
-/* ---- whose memory lies together ---- */
+/* ---- blocks of one program alone ---- */
 static int compare_pfn(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

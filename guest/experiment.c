@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a workload does after its launches: an experiment of a paper on a phone
+ * The part of a workload after its launches: an experiment of a paper on a phone
  * that has been used. The activity manager runs it; the phone goes on meanwhile,
  * its dead are noticed and their buffers freed.
  */
@@ -54,8 +54,8 @@ void *experiment_share(size_t size)
 }
 
 /*
- * Fork a process of the experiment, in the foreground as far as anybody who
- * looks for a victim is concerned. It may use the CPUs first to last.
+ * Fork a process of the experiment, in the foreground for every task that looks
+ * for a victim. It may use the CPUs first to last.
  */
 pid_t experiment_fork(const char *name, uint64_t first_cpu, uint64_t last_cpu)
 {
@@ -88,6 +88,15 @@ char *experiment_map(uint64_t pages)
 	return p;
 }
 
+/* Every page is faulted in. */
+void experiment_touch(char *base, uint64_t pages)
+{
+	uint64_t i;
+
+	for (i = 0; i < pages; i++)
+		*(volatile char *)(base + i * PAGE) = 1;
+}
+
 void experiment_run(void)
 {
 	switch (sh->conf.exp.kind) {
@@ -104,6 +113,9 @@ void experiment_run(void)
 		break;
 	case EXPERIMENT_ORDERS:
 		orders_run();
+		break;
+	case EXPERIMENT_SCALE:
+		scale_run();
 		break;
 	}
 	records_flush();

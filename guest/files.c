@@ -110,9 +110,9 @@ void content_write(const char *name, struct rng *r, uint32_t launch, uint64_t pa
 
 /*
  * Pictures, music and videos that are looked at once: pages for which the cache
- * has demand and which nobody misses. They are read on and on through a file of
+ * has demand and which no app misses. They are read on and on through a file of
  * holes, so they cost memory and no flash, and none comes back as a refault.
- * Nobody looks at the bytes: they go where the kernel need not copy them.
+ * No program looks at the bytes: they go where the kernel need not copy them.
  */
 void media_read(struct rng *r, uint64_t kb)
 {

@@ -108,6 +108,7 @@ int main(void)
 	map_shared();
 	mount_kernel();
 	records_open();
+	switches_record();
 	conf_load(&sh->conf, "/phone.conf");
 	apply_writes();
 	roles_setup();

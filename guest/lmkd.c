@@ -4,9 +4,10 @@
  *
  * minfree: the levels of the old kernel driver; a level is breached when both
  * free memory and file cache are below it. psi: stalls, watermarks and
- * thrashing, after lmkd's mp_event_psi(). Parked pages (nr_cohort_free) count
- * as free in both. The victim is the process with the highest oom_score_adj,
- * the one used longest ago among equals, and never the foreground.
+ * thrashing, after lmkd's mp_event_psi(). Free memory is MemFree, as on any
+ * phone: what is free in owned blocks and in the page-cache-preferred area is in it. The
+ * victim is the process with the highest oom_score_adj, the one used longest ago
+ * among equals, and never the foreground.
  *
  * "Swap is low" below a tenth of it, and without swap always, as anonymous
  * memory can go nowhere; with swap left only thrashing kills. Storage of the deterministic machine answers at once, so stalls are
@@ -37,7 +38,9 @@
 #define FLOOR_LEVEL 4		/* the minfree level that psi mode defends too */
 
 struct memory {			/* pages */
-	uint64_t free, parked, file, refault, stall;
+	uint64_t free;			/* MemFree */
+	uint64_t parked;		/* of it; only told */
+	uint64_t file, refault, stall;
 	uint64_t lower;			/* page cache of more trusted nodes */
 };
 
@@ -70,8 +73,8 @@ static bool more_trusted(const struct domain *d, const struct domain *than)
 }
 
 /*
- * What more trusted nodes have of the page cache is everybody's: the framework and
- * the libraries that all processes map are read by the system first.
+ * The page cache in more trusted nodes belongs to all roles: the framework and the
+ * libraries that all processes map are read by the system first.
  */
 static uint64_t cache_of_more_trusted(const struct domain *than)
 {
@@ -82,6 +85,25 @@ static uint64_t cache_of_more_trusted(const struct domain *than)
 		if (more_trusted(&domains[i], than))
 			kb += role_vnode_kb(domains[i].role, "file_kb");
 	return kb / 4;
+}
+
+/* Each line "WORD REST" about the zones that are the domain's. */
+static void read_zones(const struct domain *d,
+		       void (*take)(const char *word, const char *rest, void *to), void *to)
+{
+	static char zones[32768];
+	char word[32], rest[200], *line, *save;
+	unsigned int node;
+	bool mine = true;
+
+	if (slurp("/proc/zoneinfo", zones, sizeof(zones)) < 0)
+		fatal("lmkd: /proc/zoneinfo: %s", strerror(errno));
+	for (line = strtok_r(zones, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (sscanf(line, "Node %u, zone", &node) == 1)
+			mine = !d->role || d->role->nodes >> node & 1;
+		if (mine && sscanf(line, " %31s %199[^\n]", word, rest) == 2)
+			take(word, rest, to);
+	}
 }
 
 /* Stalls and refaults are counted by the kernel for the machine only. */
@@ -104,7 +126,8 @@ static void read_memory(const struct domain *d, struct memory *m)
 		return;
 	}
 	m->free = vmstat_value(text, "nr_free_pages");
-	m->parked = vmstat_value(text, "nr_cohort_free");
+	m->parked = vmstat_value(text, "nr_cohort_owned") +
+		    vmstat_value(text, "nr_cohort_reserved");
 	file = vmstat_value(text, "nr_file_pages");
 	m->file = file - vmstat_value(text, "nr_shmem");
 }
@@ -124,31 +147,26 @@ static uint64_t max_protection(const char *list)
 	return max;
 }
 
-/* Watermarks and the reserve no one may count on, from /proc/zoneinfo. */
+static void take_mark(const char *word, const char *rest, void *to)
+{
+	struct marks *m = to;
+
+	if (!strcmp(word, "min"))
+		m->min += strtoull(rest, NULL, 10);
+	else if (!strcmp(word, "low"))
+		m->low += strtoull(rest, NULL, 10);
+	else if (!strcmp(word, "high"))
+		m->reserve += strtoull(rest, NULL, 10);
+	else if (!strcmp(word, "protection:"))
+		m->reserve += max_protection(rest);
+}
+
+/* Watermarks, and the reserve that must not be counted on. */
 static void read_marks(struct domain *d)
 {
-	static char zones[32768];
-	char word[32], rest[200], *line, *save;
 	struct marks m = { 0 };
-	unsigned int node;
-	bool mine = true;
 
-	if (slurp("/proc/zoneinfo", zones, sizeof(zones)) < 0)
-		fatal("lmkd: /proc/zoneinfo: %s", strerror(errno));
-	for (line = strtok_r(zones, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		if (sscanf(line, "Node %u, zone", &node) == 1)
-			mine = !d->role || d->role->nodes >> node & 1;
-		if (!mine || sscanf(line, " %31s %199[^\n]", word, rest) != 2)
-			continue;
-		if (!strcmp(word, "min"))
-			m.min += strtoull(rest, NULL, 10);
-		else if (!strcmp(word, "low"))
-			m.low += strtoull(rest, NULL, 10);
-		else if (!strcmp(word, "high"))
-			m.reserve += strtoull(rest, NULL, 10);
-		else if (!strcmp(word, "protection:"))
-			m.reserve += max_protection(rest);
-	}
+	read_zones(d, take_mark, &m);
 	m.high = m.min + 2 * (m.low - m.min);
 	d->marks = m;
 }
@@ -206,10 +224,9 @@ static bool below(const struct domain *d, const struct memory *m, uint64_t free,
 static int minfree_adj(const struct domain *d, const struct memory *m)
 {
 	const struct settings *set = &sh->conf.set;
-	uint64_t free = m->free + m->parked;
+	uint64_t free = m->free > d->marks.reserve ? m->free - d->marks.reserve : 0;
 	int i;
 
-	free = free > d->marks.reserve ? free - d->marks.reserve : 0;
 	for (i = 0; i < MAX_MINFREE; i++)
 		if (below(d, m, free, set->minfree_kb[i] / 4))
 			return set->minfree_adj[i] ? (int)set->minfree_adj[i] : 1;
@@ -225,12 +242,11 @@ static bool swap_is_low(void)
 
 static int psi_adj(const struct domain *d, const struct memory *m, bool partial, bool complete)
 {
-	uint64_t free = m->free + m->parked;
 	uint64_t refaults = m->refault - d->window.refault;
 	bool thrashing = refaults * 100 > m->file * sh->conf.set.lmkd_thrashing_pct;
-	bool bare = below(d, m, free, sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4);
+	bool bare = below(d, m, m->free, sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4);
 
-	if (complete || (bare && free < d->marks.low))
+	if (complete || (bare && m->free < d->marks.low))
 		return 1;
 	if (bare)
 		return PERCEPTIBLE_ADJ + 1;
@@ -238,7 +254,7 @@ static int psi_adj(const struct domain *d, const struct memory *m, bool partial,
 		return NO_KILL;
 	if (!thrashing && !swap_is_low())
 		return NO_KILL;
-	return free < d->marks.high ? PERCEPTIBLE_ADJ + 1 : NO_KILL;
+	return m->free < d->marks.high ? PERCEPTIBLE_ADJ + 1 : NO_KILL;
 }
 
 static bool lives_in(const struct domain *d, int slot)
@@ -250,7 +266,7 @@ static bool lives_in(const struct domain *d, int slot)
 	return role != NO_ROLE && !strcmp(sh->conf.role[role].vnode, d->role->vnode);
 }
 
-/* Is slot `i` a better victim than `best`? Who is protected comes last. */
+/* Is slot `i` a better victim than `best`? Protected processes come last. */
 static bool rather(int i, int best)
 {
 	const struct slot *a = &sh->slot[i], *b = &sh->slot[best];
@@ -298,15 +314,16 @@ static void wait_death(int pidfd)
 static void report(int victim, int pid, int adj, uint64_t t, const struct memory *m)
 {
 	const struct profile *p = &sh->conf.prof[victim];
-	static char zones[2048];
+	static char zones[2048], owned[300];
 
 	sampler_buddy(zones, sizeof(zones));
+	sampler_owned(owned, sizeof(owned));
 	record("{\"r\":\"kill\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"pid\":%d,\"adj\":%d,"
 	       "\"class\":\"%s\",\"by\":\"lmkd\",\"free_kb\":%llu,\"file_kb\":%llu,"
-	       "\"parked_kb\":%llu,\"ns\":%llu,\"buddy\":[%s]}", (unsigned long long)t,
+	       "\"parked_kb\":%llu,\"ns\":%llu,\"buddy\":[%s]%s}", (unsigned long long)t,
 	       sh->launch, p->name, pid, adj, class_name(p, adj),
 	       (unsigned long long)m->free * 4, (unsigned long long)m->file * 4,
-	       (unsigned long long)m->parked * 4, (unsigned long long)(now_ns() - t), zones);
+	       (unsigned long long)m->parked * 4, (unsigned long long)(now_ns() - t), zones, owned);
 }
 
 static bool kill_one(const struct domain *d, int min_adj, const struct memory *m)
@@ -351,7 +368,7 @@ static void check(struct domain *d, bool partial, bool complete)
 	}
 }
 
-/* Stalls of everybody, or of the processes of one role. */
+/* Stalls of all processes, or of the processes of one role. */
 static int psi_trigger(const struct domain *d, const char *kind, uint64_t ms)
 {
 	char trigger[64], path[96] = PSI_PATH;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The messages of an app: an SQLite database, as a phone's SMS app keeps. Nobody
- * writes to it, and the phone's kernel has no file locks: it is immutable.
+ * The messages of an app: an SQLite database, as a phone's SMS app keeps. No
+ * process writes to it, and the phone's kernel has no file locks: it is immutable.
  */
 #include <sqlite3.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a block of order 8, 4 and 0 costs, found in the free lists or made by
+ * The cost of a block of order 8, 4 and 0, found in the free lists or made by
  * the slow path: a process touches one block after the other on memory that is
  * full of page cache, with large folios of that order asked for.
  */

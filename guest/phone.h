@@ -90,7 +90,7 @@ struct settings {
 	uint64_t time_scale;		/* waits are divided by this */
 	uint64_t drop_caches_at;	/* launch before which caches are dropped, 0: none */
 	uint64_t pressure_from;		/* first launch under memory pressure, 0: none */
-	uint64_t pressure_nice;		/* of those who make it */
+	uint64_t pressure_nice;		/* of the processes that make it */
 	uint64_t pressure_cpus;		/* so many, the last ones, are theirs; 0: all */
 	uint64_t scan_kb;		/* media read after boot */
 	uint64_t watch_kb;		/* and in each use of an app */
@@ -124,10 +124,10 @@ struct profile {
 	int role;			/* index into conf.role[], NO_ROLE */
 };
 
-/* What is done after the launches: the workload's experiment. */
+/* The workload's experiment, done after the launches. */
 enum experiment_kind {
 	EXPERIMENT_NONE, EXPERIMENT_EXIT, EXPERIMENT_THROUGHPUT, EXPERIMENT_BENCH,
-	EXPERIMENT_ORDERS,
+	EXPERIMENT_ORDERS, EXPERIMENT_SCALE,
 };
 
 struct experiment {
@@ -140,6 +140,8 @@ struct experiment {
 	uint64_t quiet_ms;		/* rest before and after */
 	uint64_t hold_kb;		/* memory taken while programs run */
 	uint64_t fill_kb;		/* media in the page cache before a program */
+	uint64_t turns;			/* of the schemes on one kernel; 0: as booted */
+	uint64_t tasks, step;		/* at most so many, each time so many times more */
 };
 
 /* A program of the distribution, its arguments, and whether its result counts. */
@@ -149,7 +151,7 @@ struct program {
 	char line[512];
 };
 
-/* What keeps a role's memory apart; ROLE_NONE under policies that know none. */
+/* The wall around a role's memory; ROLE_NONE under policies that know none. */
 struct role {
 	char name[16];
 	enum { ROLE_NONE, ROLE_VNODE, ROLE_CGROUP } kind;
@@ -229,7 +231,7 @@ struct shared {
 	uint32_t stress_over;		/* processes may die now */
 	uint32_t camera_opens;		/* launch whose camera asks for its buffers now */
 	uint64_t media_at;		/* bytes of media read so far */
-	uint64_t camera_stalls;		/* of the camera and of who builds its buffers */
+	uint64_t camera_stalls;		/* of the camera and of its buffers' service */
 	int32_t zygote_pipe[2];
 	int32_t gralloc_pipe[2];
 	int32_t lmkd_pipe[2];
@@ -263,6 +265,9 @@ void records_open(void);
 void record(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void records_flush(void);
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- switches.c ---- */
+void switches_record(void);
 
 /* ---- swap.c ---- */
 void swap_on(void);
@@ -345,7 +350,7 @@ void buffer_free_async(int slot);
 void buffer_free_all_async(int slot);
 void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t den);
 
-/* What Cohort lets the administrator see and say. */
+/* Cohort's files for the administrator. */
 #define SCHEMES "/sys/kernel/mm/cohort/"
 #define PCPA SCHEMES "pcpa/"
 #define VNODES SCHEMES "vnode/"
@@ -395,19 +400,35 @@ void sampler_sample(uint32_t launch, int alive, int cached);
 void sampler_moment(const char *when);
 void sampler_sizes(void);
 size_t sampler_buddy(char *p, size_t size);
+void sampler_owned(char *p, size_t size);
 void map_record(uint32_t launch);
 void map_area(uint32_t launch, uint64_t base_pfn, uint64_t pages);
 void bench_fault(const char *when);
 
-/* ---- experiment.c, exit.c, throughput.c ---- */
+/* ---- crew.c ---- */
+#define CREW_MAX 64
+
+struct crew_work {
+	void *(*begin)(uint64_t nr);	/* in worker nr; what its steps are given */
+	void (*step)(void *own, uint64_t nr);
+};
+
+void crew_start(const struct crew_work *how, uint64_t workers, bool threads);
+uint64_t crew_step(void);
+uint64_t crew_busy_ns(void);
+void crew_stop(void);
+
+/* ---- experiment.c, exit.c, throughput.c, scale.c ---- */
 void experiment_run(void);
 void experiment_quiet(uint64_t ms);
 void experiment_wait(uint32_t *done, uint32_t want, const pid_t *pids, uint64_t nr);
 void *experiment_share(size_t size);
 pid_t experiment_fork(const char *name, uint64_t first_cpu, uint64_t last_cpu);
 char *experiment_map(uint64_t pages);
+void experiment_touch(char *base, uint64_t pages);
 void exit_run(void);
 void throughput_run(void);
+void scale_run(void);
 void programs_run(void);
 void orders_run(void);
 

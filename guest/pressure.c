@@ -123,7 +123,7 @@ void pressure_start(int slot)
 		fatal("pressure: no thread");
 }
 
-/* What all of them got done so far. */
+/* The work that all of them got done so far. */
 void pressure_record(uint32_t launch)
 {
 	uint64_t bytes = 0, ns = 0;

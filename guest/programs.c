@@ -2,7 +2,7 @@
 /*
  * Programs of the distribution, run after the launches on a phone whose memory
  * is mostly taken: benchmarks as they are, with the libraries they came with.
- * What they print goes to the host, which reads the result out of it.
+ * Their output goes to the host, which reads the result out of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static void look(struct memory_state *m)
 
 	if (slurp("/proc/vmstat", text, sizeof(text)) < 0)
 		fatal("cannot read /proc/vmstat: %s", strerror(errno));
-	m->free = vmstat_value(text, "nr_free_pages") + vmstat_value(text, "nr_cohort_free");
+	m->free = vmstat_value(text, "nr_free_pages");
 	m->file = vmstat_value(text, "nr_file_pages") - vmstat_value(text, "nr_shmem");
 	m->in_kb = vmstat_value(text, "pgpgin");
 	m->out_kb = vmstat_value(text, "pgpgout");

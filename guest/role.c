@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Roles: groups of processes that a policy keeps apart, by a virtual memory
- * node or by a memory cgroup. The workload says who has which role; a policy
+ * node or by a memory cgroup. The workload gives each process its role; a policy
  * that does not know the role leaves its processes alone.
  */
 #include <errno.h>
@@ -94,7 +94,7 @@ void roles_setup(void)
 	}
 }
 
-/* What the lab needs to tell the roles apart. */
+/* The record by which the lab tells the roles apart. */
 void roles_record(void)
 {
 	const struct conf *conf = &sh->conf;
@@ -140,9 +140,9 @@ void role_enter(int index)
 }
 
 /*
- * Memory is charged to whom it is made for: the buffer service takes the role
- * of its client while it serves, and zygote that of its child while it forks.
- * Pages of dma-bufs have no cgroup, and stalls stay those of who waited.
+ * Memory is charged to the process it is made for: the buffer service takes the
+ * role of its client while it serves, and zygote that of its child while it forks.
+ * Pages of dma-bufs have no cgroup, and stalls stay those of the task that waited.
  */
 void role_borrow(int index)
 {
@@ -155,7 +155,7 @@ void role_borrow(int index)
 	borrowed = index;
 }
 
-/* Whose victims are picked last: a protected cgroup's. */
+/* Victims in a protected cgroup are picked last. */
 bool role_protected(int index)
 {
 	return index != NO_ROLE && sh->conf.role[index].kind == ROLE_CGROUP &&

@@ -14,6 +14,15 @@
 static char text[16384];
 static char out[16384];
 
+/* Counts as the kernel prints them: "1 0 7" becomes "1,0,7". */
+static void commas(char *counts)
+{
+	counts[strcspn(counts, "\n")] = '\0';
+	for (; *counts; counts++)
+		if (isspace(*counts))
+			*counts = ',';
+}
+
 static void load(const char *path)
 {
 	if (slurp(path, text, sizeof(text)) < 0)
@@ -59,6 +68,21 @@ size_t sampler_buddy(char *p, size_t size)
 		n += snprintf(p + n, size - n, "]");
 	}
 	return n;
+}
+
+/*
+ * Free chunks of owned blocks by order, which buddyinfo leaves out, as another key of
+ * the same record. Nothing on a kernel that has none.
+ */
+void sampler_owned(char *p, size_t size)
+{
+	char counts[256];
+
+	p[0] = '\0';
+	if (slurp(SCHEMES "owned_free", counts, sizeof(counts)) < 0)
+		return;
+	commas(counts);
+	snprintf(p, size, ",\"owned\":[%s]", counts);
 }
 
 static void cpu(char *p, size_t size)
@@ -120,15 +144,16 @@ void sampler_hello(void)
 
 void sampler_sample(uint32_t launch, int alive, int cached)
 {
-	static char zones[2048], cpus[256];
+	static char zones[2048], owned[300], cpus[256];
 	uint64_t t = now_ns();
 
 	sampler_buddy(zones, sizeof(zones));
+	sampler_owned(owned, sizeof(owned));
 	cpu(cpus, sizeof(cpus));
 	vm_fields(1, out, sizeof(out));
-	record("{\"r\":\"sample\",\"t\":%llu,\"n\":%u,\"buddy\":[%s],\"vm\":[%s],"
+	record("{\"r\":\"sample\",\"t\":%llu,\"n\":%u,\"buddy\":[%s]%s,\"vm\":[%s],"
 	       "\"alive\":%d,\"cached\":%d,\"cpu\":[%s]}",
-	       (unsigned long long)t, launch, zones, out, alive, cached, cpus);
+	       (unsigned long long)t, launch, zones, owned, out, alive, cached, cpus);
 	if (sh->conf.nr_roles)
 		nodes(launch);
 	pressure_record(launch);
@@ -137,27 +162,24 @@ void sampler_sample(uint32_t launch, int alive, int cached)
 /* The same for one moment of an experiment. */
 void sampler_moment(const char *when)
 {
-	static char zones[2048];
+	static char zones[2048], owned[300];
 	uint64_t t = now_ns();
 
 	sampler_buddy(zones, sizeof(zones));
+	sampler_owned(owned, sizeof(owned));
 	vm_fields(1, out, sizeof(out));
-	record("{\"r\":\"moment\",\"t\":%llu,\"when\":\"%s\",\"buddy\":[%s],\"vm\":[%s]}",
-	       (unsigned long long)t, when, zones, out);
+	record("{\"r\":\"moment\",\"t\":%llu,\"when\":\"%s\",\"buddy\":[%s]%s,\"vm\":[%s]}",
+	       (unsigned long long)t, when, zones, owned, out);
 }
 
-/* "1 0 7" becomes [1,0,7] */
 static void sizes(const char *kind)
 {
-	char path[96], *p;
+	char path[96];
 
 	snprintf(path, sizeof(path), RECLAIM "%s%s", kind,
 		 strcmp(kind, "alloc_orders") ? "_sizes" : "");
 	load(path);
-	text[strcspn(text, "\n")] = '\0';
-	for (p = text; *p; p++)
-		if (isspace(*p))
-			*p = ',';
+	commas(text);
 	record("{\"r\":\"reclaim\",\"kind\":\"%s\",\"counts\":[%s]}", kind, text);
 }
 

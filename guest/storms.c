@@ -2,7 +2,7 @@
 /*
  * For the stress: processes by the hundred, a fork bomb and a hog in control
  * groups of their own, pages of a process that go bad, contiguous memory on
- * demand, and everybody who can be in the way of a quick reclaim. Each undoes
+ * demand, and every task that can be in the way of a quick reclaim. Each undoes
  * what it did; what it does must never end the run.
  */
 #include <asm/mman.h>
@@ -75,7 +75,7 @@ static void live_shortly(void)
 	if (!p)
 		return;
 	touch_pages(p, STORM_PAGES);
-	/* What the bomb does for ever must not pile up: it would eat all of memory, not its pids. */
+	/* Memory of the bomb must not pile up: it would eat all of memory, not its pids. */
 	munmap(p, STORM_PAGES * PAGE);
 }
 
@@ -126,8 +126,8 @@ static void bomb(void)
 
 /*
  * Its orphans are ours, not PID 1's, which would take them for native processes.
- * On a busy host it may not have begun when it is to end: who joins the group
- * after it was killed is killed the next time.
+ * On a busy host it may not have begun when it is to end: a process that joins
+ * the group after it was killed is killed the next time.
  */
 void storm_bomb(void)
 {
@@ -214,7 +214,7 @@ bool storm_cma_prepare(void)
 	return !access(CMA "alloc", W_OK);
 }
 
-/* What is in the way moves; it may be pinned, and then this fails. */
+/* Pages in the way move; one may be pinned, and then this fails. */
 void storm_cma(void)
 {
 	if (!spit(CMA "alloc", CMA_PAGES) && spit(CMA "free", CMA_PAGES))
@@ -254,7 +254,7 @@ static void area_write(struct rng *r)
 	}
 }
 
-/* What is cut off comes back as holes. */
+/* Pages cut off come back as holes. */
 static void area_truncate(struct rng *r)
 {
 	int fd = area_open();
@@ -294,7 +294,7 @@ static void area_map(struct rng *r)
 	}
 }
 
-/* A page in a pipe is referenced until somebody reads it. */
+/* A page in a pipe is referenced until a reader takes it. */
 static void area_pin(struct rng *r)
 {
 	static char buffer[16 * PAGE];
@@ -331,7 +331,7 @@ static void area_client(struct rng *r)
 	int fd[AREA_BUFFERS], i;
 
 	for (;;) {
-		/* While the area is off there is nobody to tell. */
+		/* While the area is off an announcement has no taker. */
 		if (rng_below(r, 2))
 			spit(PCPA "announce", "4M");
 		for (i = 0; i < AREA_BUFFERS; i++)

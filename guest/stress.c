@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a phone never does to its kernel, all at once and all the time: a scheme
+ * Acts that no phone does to its kernel, all at once and all the time: a scheme
  * switched off and on, CPUs unplugged, memory compacted, caches dropped, parked
- * pages given back or poisoned, allocations that fail, memory of virtual nodes
- * lent and taken back where the policy has them. Only with phone_stress=
- * on the kernel's command line, which PID 1 finds in its environment: region
- * (or on), cpb, pcpa, rightsize, or all for one after the other; meant for a
- * kernel with every check built in. With phone_stress=account the phone is left in
- * peace, and only its end is looked at.
+ * pages poisoned, allocations that fail, memory of virtual nodes lent and taken
+ * back where the policy has them. Only with phone_stress= on the kernel's command
+ * line, which PID 1 finds in its environment: region (or on), cpb, pcpa, rightsize,
+ * or all for one after the other; meant for a kernel with every check built in.
+ * With phone_stress=account the phone is left in peace, and only its end is looked
+ * at.
  *
- * At the end everybody dies, and what is left of memory must be what there was
- * before anybody was born.
+ * At the end all processes die, and what is left of memory must be what there was
+ * before any was born.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,6 @@
 
 #define CPB SCHEMES "cpb/"
 #define RIGHTSIZE SCHEMES "rightsize/"
-#define RELEASE SCHEMES "release"
 #define LENDING VNODES "lend"
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
@@ -44,12 +43,12 @@
 #define LOST_MAX_KB (6 * 1024)	/* page_owner and lockdep learn as they go */
 
 enum action {
-	TOGGLE, HOTPLUG, COMPACT, DROP, GIVE_BACK, FAULTS, HWPOISON, STORM, BOMB, HOG,
+	TOGGLE, HOTPLUG, COMPACT, DROP, FAULTS, HWPOISON, STORM, BOMB, HOG,
 	BAD_PAGE, CONTIG, AREA, LEND, NR_ACTIONS
 };
 
 static const char *const action_name[NR_ACTIONS] = {
-	"toggle", "hotplug", "compact", "drop", "release", "faults", "hwpoison", "storm", "bomb",
+	"toggle", "hotplug", "compact", "drop", "faults", "hwpoison", "storm", "bomb",
 	"hog", "badpage", "contig", "area", "lend",
 };
 
@@ -166,7 +165,7 @@ static void expect_no_blocks(void)
 		expect_none_of(&schemes[i]);
 	/* Each CPU keeps a few counts to itself. */
 	tell("/proc/sys/vm/stat_refresh", "1");
-	n = read_vmstat("nr_cohort_free");
+	n = read_vmstat("nr_cohort_owned") + read_vmstat("nr_cohort_reserved");
 	if (n)
 		fatal("stress: all schemes are off, and %llu pages are parked",
 		      (unsigned long long)n);
@@ -233,7 +232,7 @@ static void switch_off(bool all)
 	expect_no_blocks();
 }
 
-/* What else the command line switched on stays on: schemes meet each other. */
+/* Other schemes of the command line stay on: schemes meet each other. */
 static void toggle(struct rng *r)
 {
 	const struct scheme *next = pick_scheme(r);
@@ -245,7 +244,7 @@ static void toggle(struct rng *r)
 	switch_to(next, true);
 }
 
-/* What the command line switched on. */
+/* The schemes that the command line switched on. */
 static void find_running(void)
 {
 	char path[96];
@@ -341,7 +340,7 @@ static void hwpoison(struct rng *r)
 		pfn = rng_below(r, pages);
 		if (!parked(fd, pfn))
 			continue;
-		/* Somebody may take it before we hit it: then it is refused or split off. */
+		/* A task may take it before we hit it: then it is refused or split off. */
 		snprintf(value, sizeof(value), "%llu", (unsigned long long)pfn);
 		spit(POISON "corrupt-pfn", value);
 		spit(POISON "unpoison-pfn", value);
@@ -365,9 +364,6 @@ static void act(enum action action, struct rng *r)
 		break;
 	case DROP:
 		tell("/proc/sys/vm/drop_caches", rng_below(r, 2) ? "1" : "3");
-		break;
-	case GIVE_BACK:
-		tell(RELEASE, rng_below(r, 2) ? "1" : "2");
 		break;
 	case FAULTS:
 		faults();
@@ -440,7 +436,7 @@ static long long unexplained_kb(void)
 	kb = meminfo_kb(text, "MemTotal:");
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		kb -= meminfo_kb(text, known[i]);
-	kb -= 4 * (read_vmstat("nr_cohort_free") + read_vmstat("nr_zspages"));
+	kb -= 4 * read_vmstat("nr_zspages");
 	return kb - pcp_kb();
 }
 
@@ -477,7 +473,7 @@ static void expect_nothing_lent(void)
 }
 
 /*
- * What is lost stays lost; what the last of the dead, RCU or a worker still
+ * Lost memory stays lost; memory that the last of the dead, RCU or a worker still
  * holds comes back.
  */
 static void expect_nothing_lost(void)
@@ -523,7 +519,7 @@ static void __attribute__((noreturn)) end(void)
 	power_off();
 }
 
-/* Whatever chance has left out is done now, and four storms of either kind. */
+/* Acts that chance has left out are done now, and four storms of either kind. */
 static void act_on_the_rest(const bool *can, struct rng *r)
 {
 	int i;
@@ -552,7 +548,7 @@ static void __attribute__((noreturn)) account_main(void)
 static void __attribute__((noreturn)) act_main(void)
 {
 	bool can[NR_ACTIONS] = {
-		[TOGGLE] = true, [GIVE_BACK] = true, [COMPACT] = true, [DROP] = true,
+		[TOGGLE] = true, [COMPACT] = true, [DROP] = true,
 		[HOTPLUG] = nr_cpus() > 1,
 		[FAULTS] = faults_prepare(),
 		[HWPOISON] = !access(POISON "corrupt-pfn", W_OK),

@@ -57,8 +57,8 @@ static void child(int slot)
 }
 
 /*
- * What fork() itself allocates for the child, page tables above all, has the role
- * of who forks: so that is the child's for as long as it takes.
+ * Memory that fork() itself allocates for the child, page tables above all, has the
+ * role of the parent: so that is the child's for as long as it takes.
  */
 static void fork_slot(int slot)
 {

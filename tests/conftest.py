@@ -9,26 +9,9 @@ from cohort import cli
 from cohort.kernel import overlay, source
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update, line_writer
-from tests_support import Outcome
+from tests_support import ALLOC_C, Outcome
 
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = {patch}\nEXTRAVERSION =\n"
-ALLOC_C = """\
-#include <linux/mm.h>
-
-static int alloc_fast(int order)
-{
-\treturn order;
-}
-
-int alloc_slow(int order)
-{
-\tint page = 0;
-
-\tif (order > 3)
-\t\tpage = 1;
-\treturn page;
-}
-"""
 
 
 @pytest.fixture

@@ -7,11 +7,27 @@ from pathlib import Path
 
 import pytest
 
+import house
+from c_source import foreign_functions, nameless, nameless_comments, nameless_in_patch
 from cohort import paths
 from cohort.kernel import overlay, source
 
 BIN = Path(sys.executable).parent
-C_FILES = sorted((paths.OVERLAY / "mm" / "cohort").rglob("*.[ch]"))
+FEATURE = paths.OVERLAY / "mm" / "cohort"
+C_FILES = sorted(FEATURE.rglob("*.[ch]"))
+HOOKS = paths.OVERLAY / "include" / "linux" / "cohort.h"
+NAMED = [
+    str(file.relative_to(paths.OVERLAY))
+    for file in [*C_FILES, *sorted(HOOKS.parent.glob("cohort*.h"))]
+    if FEATURE / "tests" not in file.parents
+]
+COMMENTED = sorted(
+    str(file.relative_to(paths.ROOT))
+    for folder in (paths.OVERLAY, paths.ROOT / "guest", paths.ROOT / "tests" / "integration")
+    for file in folder.rglob("*")
+    if file.suffix in {".c", ".h"} or file.name.startswith("Kconfig")
+)
+PATCHES = sorted(str(file.relative_to(paths.ROOT)) for file in paths.PATCHES.glob("*/*.patch"))
 SHELL = [paths.ROOT / ".ci" / "run", *sorted(paths.ROOT.glob("tests/**/*.sh"))]
 
 
@@ -38,6 +54,32 @@ def test_python_has_no_lint() -> None:
 @pytest.mark.gate
 def test_python_types() -> None:
     check(BIN / "mypy", "--strict", "src")
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", NAMED)
+def test_functions_of_the_feature_have_its_prefix(name: str) -> None:
+    """`profile_cohort_pct` and every trace of the kernel know Cohort's functions by it."""
+    assert foreign_functions((paths.OVERLAY / name).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", [*COMMENTED, *PATCHES])
+def test_comments_name_their_subject(name: str) -> None:
+    """A page, a task or a process does what a comment says, not `somebody`."""
+    text = (paths.ROOT / name).read_text(encoding="utf-8")
+    if name.endswith(".patch"):
+        assert nameless_in_patch(text) == []
+    elif name.endswith((".c", ".h")):
+        assert nameless_comments(text) == []
+    else:
+        assert nameless(text.splitlines()) == []
+
+
+@pytest.mark.gate
+def test_the_header_of_the_hooks_is_short() -> None:
+    """One predicate and one entry an event; what an event means stands at its entry."""
+    assert len(HOOKS.read_text(encoding="utf-8").splitlines()) <= house.HEADER_LINES
 
 
 @pytest.mark.gate

@@ -5,10 +5,50 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cohort import host
+from cohort.kernel import overlay
 from cohort.kernel.build import Kernel, find_arch
 from cohort.phone.initramfs import build_initramfs
 from cohort.vm import machine
 from cohort.vm.machine import VmSpec
+
+# A file of a made tree, on which hunks land.
+ALLOC_C = """\
+#include <linux/mm.h>
+
+static int alloc_fast(int order)
+{
+\treturn order;
+}
+
+int alloc_slow(int order)
+{
+\tint page = 0;
+
+\tif (order > 3)
+\t\tpage = 1;
+\treturn page;
+}
+"""
+
+
+# Files the patches touch that not every kernel compiles, and the option that has them compiled.
+OPTIONAL = {
+    "drivers/dma-buf/heaps/system_heap.c": "CONFIG_DMABUF_HEAPS_SYSTEM",
+    "kernel/power/snapshot.c": "CONFIG_HIBERNATION",
+    "mm/mempolicy.c": "CONFIG_NUMA",
+    "mm/numa_emulation.c": "CONFIG_NUMA_EMU",
+    "mm/shuffle.c": "CONFIG_SHUFFLE_PAGE_ALLOCATOR",
+    "mm/zsmalloc.c": "CONFIG_ZSMALLOC",
+}
+
+
+def patched_objects(on: set[str]) -> list[str]:
+    """What make calls the files that the patches touch, in a kernel with these options."""
+    return [
+        f"{name.removesuffix('.c')}.o"
+        for name in overlay.touched_files(overlay.load_series())
+        if name.endswith(".c") and OPTIONAL.get(name, "CONFIG_MMU") in on
+    ]
 
 
 @dataclass(frozen=True)
@@ -49,7 +89,8 @@ class SmallGuest:
             cpus,
             initrd=self.initrd,
             storage=self._storage() if self.storage_mb else None,
-            cmdline=words,
+            # On a busy host the timer's interrupt comes too late for the kernel's own test.
+            cmdline=("no_timer_check", *words),
             arch=self.kernel.arch,
         )
         subprocess.run(

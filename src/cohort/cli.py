@@ -25,6 +25,7 @@ VERBS = {
     "run": "Run one policy on one workload.",
     "compare": "Run several policies and compare them in a table.",
     "study": "Make a figure of a paper again and set it beside the paper's.",
+    "scale": "Count what operations of the memory manager cost under its locks.",
     "tune": "Find the best size of a page-cache-preferred area.",
     "report": "Write runs as one self-contained HTML page.",
 }

@@ -1,16 +1,24 @@
 """What a comparison compares: a kernel, its boot switches, and knobs written at guest start.
 
 A policy is a TOML file in `policies/`. `extends = "NAME"` takes everything from another policy of
-the same directory: boot switches are appended to its own, knobs of the same name replace.
+the same directory: boot switches are appended to its own, knobs and Cohort's switches of the same
+name replace.
 """
 
 import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    model_validator,
+)
 
 from cohort import named, paths, switches, tomlfile
 
@@ -117,6 +125,15 @@ class Policy(BaseModel):
     camera_announce: bool = False
     kernel: Literal["cohort", "order9", "stock"] = "cohort"
 
+    @model_validator(mode="after")
+    def _switches_agree(self) -> Self:
+        """Each switch is good by itself; some are refused beside others, or by this kernel."""
+        if clash := switches.conflict(self.cmdline):
+            raise ValueError(f"cmdline.{clash[0]}: {clash[1]}")
+        if self.kernel == "stock" and (given := switches.values(self.cmdline)):
+            raise ValueError(f"kernel: stock has no Cohort, and cmdline has {next(iter(given))}=")
+        return self
+
     def writes(self) -> list[tuple[str, str]]:
         """The files the guest writes at start, in order: (path, value)."""
         sysctl = [
@@ -152,10 +169,17 @@ def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
     merged = {**base, **child}
     if "name" not in child:
         merged.pop("name", None)  # a child is called as its file
-    merged["cmdline"] = [*base.get("cmdline", []), *child.get("cmdline", [])]
+    if isinstance(child.get("cmdline", []), list):  # else it is told as the mistake it is
+        merged["cmdline"] = _more_switches(base.get("cmdline", []), child.get("cmdline", []))
     for table in ("sysctl", "sysfs"):
         merged[table] = {**base.get(table, {}), **child.get(table, {})}
     return merged
+
+
+def _more_switches(base: list[Any], child: list[Any]) -> list[Any]:
+    """Of a Cohort parameter that is given twice the kernel takes the last, or refuses both."""
+    again = switches.values(str(word) for word in child)
+    return [*(word for word in base if word.partition("=")[0] not in again), *child]
 
 
 def _validate(path: Path, data: dict[str, Any]) -> Policy:

@@ -28,6 +28,7 @@ from cohort.results.metrics import compute_metrics
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
 from cohort.vm.machine import Accel, Latency, VmSpec
+from cohort.vm.switched import Switched
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +66,14 @@ class RunSpec:
     def __post_init__(self) -> None:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
         switches.check(self.cmdline, "kernel command line")
+        switches.check(self.words, f"policy {self.policy.name} and kernel command line")
         if self.launches is not None and self.launches < 1:
             raise UsageError(f"launches must be at least 1, not {self.launches}")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is added to the guest kernel's command line: the policy's words, and the run's."""
+        return (*self.policy.cmdline, *self.cmdline)
 
     @property
     def kernel_spec(self) -> KernelSpec:
@@ -126,7 +133,7 @@ class Plan:
     @property
     def memory_mb(self) -> int:
         """The guest's memory, MiB."""
-        return self.spec.memory_mb or self.workload.memory_mb
+        return _memory_mb(self.spec, self.workload)
 
     @property
     def latency(self) -> Latency:
@@ -172,7 +179,7 @@ def execute(
     Builds kernel, guest and storage first if need be. Raises GuestError if the guest fails; what
     it left behind stays in a directory ending in `.failed`.
     """
-    workload = _load(spec)
+    workload = workload_of(spec)
     plan = _plan(spec, workload, prepare([spec]))
     return _execute(plan, progress or _ignore, stop or threading.Event())
 
@@ -185,7 +192,7 @@ def execute_matrix(
     `progress` counts launches over all runs. The first failure stops the others.
     """
     # Before the kernels: a mistyped name should not be found after a build.
-    workloads = [_load(spec) for spec in specs]
+    workloads = [workload_of(spec) for spec in specs]
     kernels = prepare(specs)
     plans = [_plan(spec, load, kernels) for spec, load in zip(specs, workloads, strict=True)]
     stop = threading.Event()
@@ -210,8 +217,16 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
         return {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
 
 
-def _load(spec: RunSpec) -> Workload:
-    return load_workload(spec.workload, dict(spec.change))
+def workload_of(spec: RunSpec) -> Workload:
+    """The run's workload. UsageError if its machine cannot have what the switches ask for."""
+    workload = load_workload(spec.workload, dict(spec.change))
+    where = f"policy {spec.policy.name} on {workload.name}: cmdline"
+    switches.check_machine(spec.words, _memory_mb(spec, workload), workload.cpus, where)
+    return workload
+
+
+def _memory_mb(spec: RunSpec, workload: Workload) -> int:
+    return spec.memory_mb or workload.memory_mb
 
 
 def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) -> Plan:
@@ -254,24 +269,8 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
     started = datetime.now(UTC)
     host.write_text(part / "phone.conf", plan.conf)
     shutil.copy(plan.kernel.config, part / "config")
-    vm = VmSpec(
-        run_dir=part,
-        kernel=plan.kernel.image,
-        accel=plan.accel,
-        memory_mb=plan.memory_mb,
-        cpus=plan.workload.cpus,
-        initrd=build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio"),
-        storage=plan.storage,
-        latency=plan.latency,
-        cmdline=(*plan.spec.policy.cmdline, *plan.spec.cmdline),
-        arch=plan.kernel.arch,
-    )
-    total = plan.all_launches
-    silent_s = SILENT_CHECKED_S if "debug" in plan.spec.kernel_spec.configs else SILENT_S
-    limits = guest.Limits(plan.spec.timeout_s or _limit_s(plan), silent_s)
     try:
-        wall = guest.run(vm, limits, _launch_counter(progress, total), stop)
-        _check_storage(vm)
+        wall = _boot(_machine(part, plan), plan, progress, stop)
     except GuestError as error:
         failed = part.with_name(part.name.removesuffix(".part") + ".failed")
         shutil.rmtree(failed, ignore_errors=True)
@@ -283,9 +282,42 @@ def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -
     host.write_json(part / "meta.json", _meta(plan, started, wall))
 
 
+def _machine(part: Path, plan: Plan) -> VmSpec:
+    return VmSpec(
+        run_dir=part,
+        kernel=plan.kernel.image,
+        accel=plan.accel,
+        memory_mb=plan.memory_mb,
+        cpus=plan.workload.cpus,
+        initrd=build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio"),
+        storage=plan.storage,
+        latency=plan.latency,
+        cmdline=plan.spec.words,
+        arch=plan.kernel.arch,
+    )
+
+
+def _boot(vm: VmSpec, plan: Plan, progress: Progress, stop: threading.Event) -> float:
+    """Boot, wait for the end and look at what the run was; returns seconds of wall time."""
+    silent_s = SILENT_CHECKED_S if "debug" in plan.spec.kernel_spec.configs else SILENT_S
+    limits = guest.Limits(plan.spec.timeout_s or _limit_s(plan), silent_s)
+    switched = Switched(plan.spec.policy.name, plan.spec.words, vm.console)
+    count = _launch_counter(progress, plan.all_launches)
+
+    def watch(line: str) -> None:
+        switched.watch(line)
+        count(line)
+
+    wall = guest.run(vm, limits, watch, stop)
+    switched.finish()
+    _check_storage(vm)
+    return wall
+
+
 def _limit_s(plan: Plan) -> float:
     """Time enough on a busy host."""
-    bench = BENCH_LIMIT_S if plan.workload.bench is not None else 0
+    long = plan.workload.bench is not None or plan.workload.scale is not None
+    bench = BENCH_LIMIT_S if long else 0
     return BOOT_LIMIT_S + plan.all_launches * LAUNCH_LIMIT_S + bench
 
 

@@ -1,26 +1,43 @@
-"""Cohort's boot parameters, checked before a guest is booted with them.
+"""Cohort's boot parameters, checked before anything is built for them.
 
-The kernel prints an error and stays off when it does not understand one: the run would be a run of
-the stock kernel under a wrong name.
+The kernel prints an error and stays off when it refuses one: the run would be a run of the stock
+kernel under a wrong name. The bounds are the kernel's. What only a booted kernel can tell,
+`cohort.vm.switched` hears from it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cohort.errors import UsageError
 
+MIB = 1 << 20
+UNITS = {"": 1, "K": 1 << 10, "M": MIB, "G": 1 << 30}
+PAGEBLOCK = 2 * MIB
+"""A huge page, with pages of 4 KiB: areas begin and end at a multiple."""
+NODE_LEAST = 32 * MIB
+"""No virtual memory node is smaller."""
+
 SCHEMES = ("off", "region", "cpb", "rightsize")
 RIVALS = {"region", "cpb"}
-ORDERS = {"cohort.region_order": range(5, 9), "cohort.cpb_order": range(1, 5)}
-REFILLS = ("split", "remnants")
-BOOLEANS = ("cohort.region_vmalloc",)
+NUMBERS = {
+    "cohort.region_order": (5, 8),
+    "cohort.cpb_order": (1, 4),
+    "cohort.pcpa_min_order": (0, 8),
+    "cohort.pcpa_timer_ms": (1, 60_000),
+    "cohort.pcpa_node": (0, 63),
+}
+"""The least and the greatest value of each."""
+CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "remnants")}
 AREAS = ("cohort.pcpa", "cohort.sra")
-COUNTS = {"cohort.pcpa_node": 0, "cohort.pcpa_min_order": 0, "cohort.pcpa_timer_ms": 1}
-"""The least value of each."""
-VNODE = ("cohort.vnode", "cohort.vnode_default")
-PARAMETERS = ("cohort", *ORDERS, *BOOLEANS, "cohort.cpb_refill", *VNODE, *AREAS, *COUNTS)
-AREA = re.compile(r"[1-9][0-9]*[KMG](@(0x[0-9a-fA-F]+|[0-9]+)[KMG]?)?")
-SHARE = re.compile(r"([a-z][a-z0-9_-]{0,14}):(?:([1-9][0-9]*)[MG]|([1-9][0-9]?)%|(rest))")
+LAYOUT, DEFAULT_NODE = "cohort.vnode", "cohort.vnode_default"
+PARAMETERS = ("cohort", *NUMBERS, *CHOICES, LAYOUT, DEFAULT_NODE, *AREAS)
+
+_AREA = re.compile(r"([1-9][0-9]*)([KMG])(?:@(?:(0x[0-9a-fA-F]+)|([0-9]+)([KMG]?)))?")
+_NODE = re.compile(r"[a-z][a-z0-9_-]{0,14}")
+_SHARE = re.compile(rf"({_NODE.pattern}):(?:([1-9][0-9]*)([MG%])|rest)")
+_FILES = ("default", "layout", "lend")
+"""Files beside the directories of the nodes: their names are taken."""
+_LAYOUT_CHARS = 255
 
 
 def check(words: Sequence[str], where: str) -> None:
@@ -28,33 +45,99 @@ def check(words: Sequence[str], where: str) -> None:
     for word in words:
         if what := problem(word):
             raise UsageError(f"{where}: {what}")
+    if clash := conflict(words):
+        raise UsageError(f"{where}: {clash[1]}")
+
+
+def check_machine(words: Sequence[str], memory_mb: int, cpus: int, where: str) -> None:
+    """UsageError, beginning with `where`, if such a machine cannot have what `words` ask for."""
+    if what := misfit(words, memory_mb, cpus):
+        raise UsageError(f"{where}: {what}")
+
+
+def values(words: Iterable[str]) -> dict[str, str]:
+    """Cohort's parameters and their values; of one that is given twice the last counts."""
+    pairs = (word.partition("=") for word in words if is_cohorts(word))
+    return {name: value for name, _, value in pairs}
+
+
+def is_cohorts(word: str) -> bool:
+    """Is this boot parameter Cohort's, known or not?"""
+    name = word.partition("=")[0]
+    return name == "cohort" or name.startswith("cohort.")
+
+
+def area(value: str) -> tuple[int, int | None] | None:
+    """Size and address of an area in bytes, the address None if any will do.
+
+    None if `value` is not SIZE[@BASE].
+    """
+    found = _AREA.fullmatch(value)
+    if found is None:
+        return None
+    number, unit, hexadecimal, decimal, base_unit = found.groups()
+    base = int(hexadecimal, 16) if hexadecimal else None
+    if decimal:
+        base = int(decimal) * UNITS[base_unit]
+    return int(number) * UNITS[unit], base
 
 
 def problem(word: str) -> str | None:
     """Why the kernel would refuse `word`; None if it would not, or the word is not Cohort's."""
     name, _, value = word.partition("=")
-    if name != "cohort" and not name.startswith("cohort."):
+    if not is_cohorts(word):
         return None
     if name not in PARAMETERS:
         return f"{word}: no such parameter, known: {_list(PARAMETERS)}"
     if name == "cohort":
         return _scheme_problem(word, value)
-    if name in ORDERS:
-        orders = ORDERS[name]
-        known = value.isdecimal() and int(value) in orders
-        return None if known else f"{word}: not an order from {orders[0]} to {orders[-1]}"
-    if name in BOOLEANS:
-        return None if value in ("0", "1") else f"{word}: not 0 or 1"
+    if name in NUMBERS:
+        least, most = NUMBERS[name]
+        known = re.fullmatch("[0-9]+", value) and least <= int(value) <= most
+        return None if known else f"{word}: not a number from {least} to {most}"
+    if name in CHOICES:
+        choices = CHOICES[name]
+        return None if value in choices else f"{word}: not one of {_list(choices)}"
     if name in AREAS:
-        return None if AREA.fullmatch(value) else f"{word}: not a size with K, M or G"
-    if name in COUNTS:
-        known = value.isdecimal() and int(value) >= COUNTS[name]
-        return None if known else f"{word}: not a number from {COUNTS[name]}"
-    if name == "cohort.vnode":
+        return _area_problem(word, value)
+    if name == LAYOUT:
         return _layout_problem(word, value)
-    if name == "cohort.vnode_default":
-        return None if re.fullmatch(r"[a-z][a-z0-9_-]{0,14}", value) else f"{word}: no node's name"
-    return None if value in REFILLS else f"{word}: not one of {_list(REFILLS)}"
+    return None if _NODE.fullmatch(value) else f"{word}: no node's name"
+
+
+def conflict(words: Sequence[str]) -> tuple[int, str] | None:
+    """Which of `words`, each good by itself, the kernel would refuse beside the others, and why."""
+    areas = [i for i, word in enumerate(words) if word.startswith("cohort.pcpa=")]
+    if len(areas) > 1:
+        return areas[1], f"{words[areas[1]]}: given twice, after {words[areas[0]]}"
+    given = values(words)
+    if LAYOUT in given and DEFAULT_NODE in given:
+        default = given[DEFAULT_NODE]
+        names = [share.partition(":")[0] for share in given[LAYOUT].split(",")]
+        if default not in names:
+            word = f"{DEFAULT_NODE}={default}"
+            return words.index(word), f"{word}: none of the nodes {_list(names)}"
+    return None
+
+
+def misfit(words: Sequence[str], memory_mb: int, cpus: int) -> str | None:
+    """Why a machine of so many MiB and CPUs cannot have what `words` ask for; None if it may.
+
+    Firmware and kernel keep some MiB: what misses its bound by as much only the kernel refuses.
+    """
+    given = values(words)
+    memory = memory_mb * MIB
+    for name in AREAS:
+        found = area(given.get(name, ""))
+        if found is not None and found[0] >= memory:
+            return f"{name}={given[name]}: larger than the machine's {memory_mb}M"
+    if DEFAULT_NODE in given and LAYOUT not in given:
+        return f"{DEFAULT_NODE}={given[DEFAULT_NODE]}: a node's name without {LAYOUT}="
+    layout = given.get(LAYOUT, "rest")
+    node, last = int(given.get("cohort.pcpa_node", 0)), layout.count(",")
+    if node > last:
+        return f"cohort.pcpa_node={node}: the machine's last node is {last}"
+    return _layout_misfit(layout, memory, cpus) if LAYOUT in given else None
 
 
 def _scheme_problem(word: str, value: str) -> str | None:
@@ -69,16 +152,63 @@ def _scheme_problem(word: str, value: str) -> str | None:
     return None
 
 
+def _area_problem(word: str, value: str) -> str | None:
+    found = area(value)
+    if found is None:
+        return f"{word}: not a size with K, M or G, perhaps with @ and an address"
+    for what, number in zip(("the size", "the address"), found, strict=True):
+        if number is not None and number % PAGEBLOCK:
+            return f"{word}: {what} is not a multiple of a pageblock, {PAGEBLOCK // MIB}M"
+    return None
+
+
 def _layout_problem(word: str, value: str) -> str | None:
-    shares = [SHARE.fullmatch(share) for share in value.split(",")]
-    if not all(shares):
+    shares = [share for text in value.split(",") if (share := _SHARE.fullmatch(text))]
+    if len(shares) != value.count(",") + 1:
         return f"{word}: a node is NAME:SIZE, the size a number with M, G or %, or rest"
-    names = [share[1] for share in shares if share]
+    names = [share[1] for share in shares]
     if len(set(names)) != len(names):
         return f"{word}: two nodes have one name"
-    if sum(bool(share and share[4]) for share in shares) != 1:
+    if taken := [name for name in names if name in _FILES]:
+        return f"{word}: {taken[0]} is no name of a node"
+    if sum(share[2] is None for share in shares) != 1:
         return f"{word}: exactly one node takes the rest"
-    return None if 2 <= len(names) <= 8 else f"{word}: not 2 to 8 nodes"
+    if not 2 <= len(names) <= 8:
+        return f"{word}: not 2 to 8 nodes"
+    if len(value) > _LAYOUT_CHARS:
+        return f"{word}: longer than {_LAYOUT_CHARS} characters"
+    return _sizes_problem(word, shares)
+
+
+def _sizes_problem(word: str, shares: Sequence[re.Match[str]]) -> str | None:
+    """Why these sizes fit no machine."""
+    percent = sum(int(share[2]) for share in shares if share[3] == "%")
+    if percent >= 100:
+        return f"{word}: {percent} % leave nothing for the rest, 99 % is the most"
+    sizes = {share[1]: _bytes(share, 0) for share in shares if share[3] in ("M", "G")}
+    if small := [name for name, size in sizes.items() if size < NODE_LEAST]:
+        return f"{word}: {small[0]} is smaller than {NODE_LEAST // MIB}M"
+    return None
+
+
+def _layout_misfit(layout: str, memory: int, cpus: int) -> str | None:
+    word = f"{LAYOUT}={layout}"
+    shares = [share for text in layout.split(",") if (share := _SHARE.fullmatch(text))]
+    if len(shares) > cpus:
+        return f"{word}: {len(shares)} nodes, and the machine has {cpus} CPUs"
+    least, whole = f"{NODE_LEAST // MIB}M", f"{memory // MIB}M"
+    sizes = {share[1]: _bytes(share, memory) for share in shares if share[2]}
+    if small := [name for name, size in sizes.items() if size < NODE_LEAST]:
+        return f"{word}: {small[0]} of {whole} is smaller than {least}"
+    if sum(sizes.values()) + NODE_LEAST > memory:
+        return f"{word}: of {whole} less than {least} is left for the rest"
+    return None
+
+
+def _bytes(share: re.Match[str], memory: int) -> int:
+    """The size, on a machine of so many bytes, of a node that does not take the rest."""
+    number = int(share[2])
+    return memory // 100 * number if share[3] == "%" else number * UNITS[share[3]]
 
 
 def _list(names: Sequence[str]) -> str:

@@ -10,7 +10,6 @@
 #include "arith_pcpa.h"
 #include "random.h"
 
-#define PAGES	(16 * COHORT_CHUNK)
 #define ROUNDS	200000
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
@@ -20,102 +19,6 @@ static void expect(int cond, const char *what)
 {
 	if (!cond && broken++ < 5)
 		fprintf(stderr, "arith_pcpa: %s\n", what);
-}
-
-static unsigned long model_lowest(const char *model)
-{
-	unsigned long i = 0;
-
-	while (i < PAGES && !model[i])
-		i++;
-	return i;
-}
-
-static int model_has(const char *model, unsigned int order)
-{
-	unsigned long i, k;
-
-	for (i = 0; i < PAGES; i += 1UL << order) {
-		for (k = 0; k < 1UL << order && model[i + k]; k++)
-			;
-		if (k == 1UL << order)
-			return 1;
-	}
-	return 0;
-}
-
-/* A client's block: aligned, free, and found whenever there is one. */
-static void take_block(struct cohort_area_map *map, char *model, unsigned int order)
-{
-	unsigned long at = cohort_area_map_find(map, order), i, n = 1UL << order;
-
-	expect((at < map->nr) == model_has(model, order), "a block is missed or made up");
-	if (at >= map->nr)
-		return;
-	expect(at % n == 0, "a block is not aligned");
-	for (i = 0; i < n; i++) {
-		expect(model[at + i], "a block is not free");
-		model[at + i] = 0;
-	}
-	cohort_area_map_clear(map, at, n);
-}
-
-/* A piece comes back in parts: any run that is in use. */
-static void put_run(struct cohort_area_map *map, char *model)
-{
-	unsigned long first = next() % PAGES, n = 0, most = 1 + next() % 600;
-
-	while (n < most && first + n < PAGES && !model[first + n])
-		model[first + n++] = 1;
-	cohort_area_map_set(map, first, n);
-}
-
-static void check_room(const struct cohort_area_map *map, const char *model)
-{
-	unsigned long c = next() % (PAGES / COHORT_CHUNK), i, k, room = 0;
-	unsigned int order = next() % (COHORT_CHUNK_ORDER + 1);
-
-	for (i = 0; i < COHORT_CHUNK; i += 1UL << order) {
-		for (k = 0; k < 1UL << order && model[c * COHORT_CHUNK + i + k]; k++)
-			;
-		room += k == 1UL << order ? k : 0;
-	}
-	expect(cohort_area_map_room(map, c, order) == room, "wrong room in a chunk");
-}
-
-static void maps(void)
-{
-	void *mem = calloc(1, cohort_area_map_size(PAGES));
-	struct cohort_area_map map;
-	static char model[PAGES];
-	unsigned long n, at;
-
-	cohort_area_map_init(&map, PAGES, mem);
-	for (n = 0; n < ROUNDS; n++) {
-		switch (next() % 8) {
-		case 0:
-			take_block(&map, model, next() % 11);
-			break;
-		case 1:
-			put_run(&map, model);
-			break;
-		case 2:
-			check_room(&map, model);
-			break;
-		default:
-			at = cohort_area_map_lowest(&map);
-			expect(at == model_lowest(model), "not the lowest page");
-			if (at < PAGES) {
-				model[at] = 0;
-				cohort_area_map_clear(&map, at, 1);
-			}
-		}
-		if (n % 97 == 0)
-			expect(cohort_area_map_ok(&map), "counts and bits disagree");
-	}
-	for (n = 0; n < PAGES; n++)
-		expect(cohort_area_map_test(&map, n) == model[n], "a bit is wrong");
-	free(mem);
 }
 
 /* Pieces that fit one after the other, from the first granule on. */
@@ -254,7 +157,6 @@ int main(int argc, char **argv)
 	int i;
 
 	state = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-	maps();
 	for (i = 0; i < 20000; i++) {
 		window_once();
 		walk_once();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property tests of mm/cohort/arith.c against naive models.
+ * Property tests of mm/cohort/lib/arith.c against naive models.
  *
  * Every case runs to its end: a failed expectation is printed and counted, so
  * that one mistake shows all it breaks.  The numbers come from a seeded
@@ -14,8 +14,7 @@
 #include "arith.h"
 #include "random.h"
 
-#define ROUNDS		200	/* random histories of one block, an order */
-#define STEPS		2000	/* operations in one history */
+#define ROUNDS		200	/* random refills, an order */
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SHOWN		5	/* failures printed of one case */
 
@@ -38,152 +37,6 @@ static void expect_at(int line, const char *what, long left, long right)
 #define EXPECT_EQ(left, right) \
 	expect_at(__LINE__, #left, (long)(left), (long)(right))
 #define EXPECT(cond)	expect_at(__LINE__, #cond, !!(cond), 1)
-
-/* The model of a map: one flag a page, counted anew each time. */
-struct model {
-	bool parked[COHORT_BLOCK_PAGES];
-};
-
-static unsigned int model_nr(const struct model *model)
-{
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < COHORT_BLOCK_PAGES; i++)
-		nr += model->parked[i];
-	return nr;
-}
-
-static unsigned int model_lowest(const struct model *model)
-{
-	unsigned int i;
-
-	for (i = 0; i < COHORT_BLOCK_PAGES && !model->parked[i]; i++)
-		;
-	return i;
-}
-
-static void model_fill(struct model *model, unsigned int order)
-{
-	unsigned int i;
-
-	for (i = 0; i < COHORT_BLOCK_PAGES; i++)
-		model->parked[i] = i < 1U << order;
-}
-
-static void compare(const struct cohort_map *map, const struct model *model,
-		    unsigned int order)
-{
-	unsigned int i;
-
-	EXPECT_EQ(map->nr, model_nr(model));
-	EXPECT(cohort_map_ok(map, order));
-	for (i = 0; i < COHORT_BLOCK_PAGES; i++)
-		EXPECT_EQ(cohort_map_test(map, i), model->parked[i]);
-}
-
-static void map_fill(unsigned int order)
-{
-	struct cohort_map map;
-	struct model model;
-
-	/* Whatever was there before. */
-	memset(&map, 0xa5, sizeof(map));
-	model_fill(&model, order);
-	cohort_map_fill(&map, order);
-	EXPECT_EQ(map.nr, 1U << order);
-	compare(&map, &model, order);
-}
-
-static void map_take_in_order(unsigned int order)
-{
-	struct cohort_map map;
-	unsigned int i;
-
-	cohort_map_fill(&map, order);
-	for (i = 0; i < 1U << order; i++)
-		EXPECT_EQ(cohort_map_take(&map), i);
-	EXPECT_EQ(map.nr, 0);
-	EXPECT_EQ(cohort_map_take(&map), COHORT_BLOCK_PAGES);
-	EXPECT_EQ(map.nr, 0);
-}
-
-/* A block taken whole comes back whole, in whatever order it is freed. */
-static void map_put_in_any_order(unsigned int order)
-{
-	unsigned int page[COHORT_BLOCK_PAGES], i, round, pages = 1U << order;
-	struct cohort_map map = { 0 };
-
-	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < pages; i++)
-			page[i] = i;
-		for (i = pages - 1; i; i--) {
-			unsigned int k = below(i + 1), swap = page[i];
-
-			page[i] = page[k];
-			page[k] = swap;
-		}
-		for (i = 0; i < pages; i++) {
-			EXPECT(!cohort_map_test(&map, page[i]));
-			cohort_map_put(&map, page[i]);
-			EXPECT_EQ(map.nr, i + 1);
-		}
-		EXPECT(cohort_map_ok(&map, order));
-		while (map.nr)
-			cohort_map_take(&map);
-	}
-}
-
-/* Any history of takes and puts, with phases that fill and that empty. */
-static void map_history(unsigned int order)
-{
-	unsigned int step, round, pages = 1U << order;
-	struct cohort_map map;
-	struct model model;
-
-	for (round = 0; round < ROUNDS / 10; round++) {
-		cohort_map_fill(&map, order);
-		model_fill(&model, order);
-		for (step = 0; step < STEPS; step++) {
-			unsigned int page = below(pages);
-
-			if (below(100) < (step / 500 % 2 ? 30 : 70)) {
-				unsigned int lowest = model_lowest(&model);
-
-				EXPECT_EQ(cohort_map_lowest(&map), lowest);
-				EXPECT_EQ(cohort_map_take(&map), lowest);
-				if (lowest < COHORT_BLOCK_PAGES)
-					model.parked[lowest] = false;
-			} else if (!model.parked[page]) {
-				cohort_map_put(&map, page);
-				model.parked[page] = true;
-			}
-			if (!below(50))
-				compare(&map, &model, order);
-		}
-		compare(&map, &model, order);
-	}
-}
-
-/* The check finds a wrong sum, and a page beyond the block's end. */
-static void map_ok_finds_damage(unsigned int order)
-{
-	unsigned int pages = 1U << order;
-	struct cohort_map map;
-
-	cohort_map_fill(&map, order);
-	map.nr--;
-	EXPECT(!cohort_map_ok(&map, order));
-
-	cohort_map_fill(&map, order);
-	map.bits[0] &= ~(1UL << below(32));
-	EXPECT(!cohort_map_ok(&map, order));
-
-	if (order == COHORT_MAX_ORDER)
-		return;
-	cohort_map_fill(&map, order);
-	cohort_map_put(&map, pages + below(COHORT_BLOCK_PAGES - pages));
-	EXPECT(!cohort_map_ok(&map, order));
-}
 
 /* The orders of sets, too: the same arithmetic has to hold for them. */
 static unsigned int buckets(unsigned int order)
@@ -227,59 +80,6 @@ static void wanted(unsigned int order)
 	}
 }
 
-/* A set may be a part of its slot: it has those pages and no other. */
-static void part(unsigned int order)
-{
-	unsigned int small, first, bit, pages = 1U << order;
-	struct cohort_map map;
-
-	for (small = 0; small <= order; small++) {
-		for (first = 0; first < pages; first += 1U << small) {
-			/* Whatever was there before. */
-			memset(&map, 0xa5, sizeof(map));
-			cohort_map_fill_part(&map, first, small);
-			EXPECT_EQ(map.nr, 1U << small);
-			EXPECT(cohort_map_ok(&map, order));
-			for (bit = 0; bit < pages; bit++) {
-				bool inside = bit >= first && bit < first + (1U << small);
-
-				EXPECT_EQ(cohort_part_has(first, small, bit), inside);
-				EXPECT_EQ(cohort_map_test(&map, bit), inside);
-			}
-		}
-	}
-	/* The whole is a part, and the one the other function fills. */
-	cohort_map_fill_part(&map, 0, order);
-	for (bit = 0; bit < pages; bit++)
-		EXPECT_EQ(cohort_map_take(&map), bit);
-	EXPECT_EQ(map.nr, 0);
-}
-
-/* Parts of a slot that are freed page by page become complete, each for itself. */
-static void part_history(unsigned int order)
-{
-	unsigned int step, small = below(order + 1), size = 1U << small;
-	unsigned int first = below(1U << (order - small)) << small;
-	struct cohort_map map;
-
-	cohort_map_fill_part(&map, first, small);
-	for (step = 0; step < STEPS; step++) {
-		unsigned int bit = first + below(size);
-
-		if (below(2)) {
-			unsigned int nr = map.nr, got = cohort_map_take(&map);
-
-			EXPECT_EQ(got == COHORT_BLOCK_PAGES, nr == 0);
-			if (nr)
-				EXPECT(cohort_part_has(first, small, got));
-		} else if (!cohort_map_test(&map, bit)) {
-			cohort_map_put(&map, bit);
-		}
-		EXPECT(map.nr <= size);
-		EXPECT(cohort_map_ok(&map, order));
-	}
-}
-
 /*
  * A refill of at least so many pages, as the kernel's loop does it, fits the
  * array and the smallest buffer, and exceeds the number by a part of a set.
@@ -301,31 +101,6 @@ static void refill(unsigned int order)
 		EXPECT(pages <= COHORT_CPB_LIMIT_MIN);
 	}
 	EXPECT(COHORT_REFILL_PAGES + COHORT_SET_PAGES <= COHORT_CPB_LIMIT_MIN);
-}
-
-/* Spilling makes room, ends, and never asks for more sets than there are. */
-static void spill(unsigned int order)
-{
-	unsigned int round, pages = 1U << order;
-
-	for (round = 0; round < ROUNDS * 10; round++) {
-		unsigned long limit = COHORT_CPB_LIMIT_MIN + below(4096);
-		unsigned int sets = below(400), nr, turns = 0;
-		unsigned long parked = (unsigned long)sets * pages;
-
-		EXPECT_EQ(cohort_spill(sets, parked, pages, parked + pages), 0);
-		EXPECT_EQ(cohort_spill(0, 0, pages, limit), 0);
-		while ((nr = cohort_spill(sets, parked, pages, limit))) {
-			EXPECT(nr <= sets);
-			EXPECT(parked + pages > limit);
-			sets -= nr;
-			parked = (unsigned long)sets * pages;
-			if (turns++ > 10)
-				break;
-		}
-		EXPECT(turns <= 10);
-		EXPECT(parked + pages <= limit);
-	}
 }
 
 static void set_order_ok(void)
@@ -350,17 +125,6 @@ static void order_ok(void)
 	EXPECT(!cohort_order_ok((1L << 32) + 6));
 	EXPECT(!cohort_order_ok(INT64_MIN));
 	EXPECT(!cohort_order_ok(INT64_MAX));
-}
-
-static void may_refill(void)
-{
-	unsigned long cap = 1 + below(100000);
-
-	EXPECT(!cohort_may_refill(0, 0));
-	EXPECT(cohort_may_refill(0, cap));
-	EXPECT(cohort_may_refill(cap - 1, cap));
-	EXPECT(!cohort_may_refill(cap, cap));
-	EXPECT(!cohort_may_refill(~0UL, cap));
 }
 
 static void schemes_accepted(void)
@@ -484,11 +248,6 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(unsigned int order);
 	} by_order[] = {
-		{ "map_fill", map_fill },
-		{ "map_take_in_order", map_take_in_order },
-		{ "map_put_in_any_order", map_put_in_any_order },
-		{ "map_history", map_history },
-		{ "map_ok_finds_damage", map_ok_finds_damage },
 		{ "bucket", bucket },
 		{ "wanted", wanted },
 	};
@@ -496,15 +255,8 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(unsigned int order);
 	} by_set_order[] = {
-		{ "map_fill", map_fill },
-		{ "map_take_in_order", map_take_in_order },
-		{ "map_put_in_any_order", map_put_in_any_order },
-		{ "map_history", map_history },
 		{ "bucket", bucket },
-		{ "part", part },
-		{ "part_history", part_history },
 		{ "refill", refill },
-		{ "spill", spill },
 	};
 	static const struct {
 		const char *name;
@@ -512,7 +264,6 @@ int main(int argc, char **argv)
 	} plain[] = {
 		{ "order_ok", order_ok },
 		{ "set_order_ok", set_order_ok },
-		{ "may_refill", may_refill },
 		{ "schemes_accepted", schemes_accepted },
 		{ "schemes_rejected", schemes_rejected },
 		{ "schemes_random", schemes_random },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the small guests share: a claim is a line, a file of the kernel is told a value. */
+/* Helpers of the small guests: a claim is a line, a file of the kernel is told a value. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>

@@ -21,7 +21,7 @@ STORM_MB, LAYOUT = 3072, "cohort.vnode=trusted:1280M,untrusted:rest"
 CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "cma=32M")
 # At least so often in a run of LAUNCHES.
 ACTIONS = {
-    **{"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "release": 1, "faults": 1},
+    **{"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "faults": 1},
     **{"hwpoison": 1, "storm": 4, "bomb": 1, "hog": 1, "badpage": 1, "contig": 1},
 }
 

@@ -57,7 +57,7 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     monkeypatch.chdir(tmp_path)
     quiet = runs.execute(wanted)
     records = list(quiet.records())
-    assert records[0]["r"] == "hello"
+    assert [record["r"] for record in records[:2]] == ["switches", "hello"]
     assert records[-1] == records[-1] | {"r": "end", "ok": True, "launches": LAUNCHES}
     assert quiet.metrics["ui_order4"] is not None
     assert any(r["r"] == "note" and r["text"] == "storage /dev/dm-0" for r in records)
@@ -97,6 +97,20 @@ def test_experiments_follow_the_launches(
         # Its memory and page tables, less what stays on the CPU's own lists.
         assert 4 * 256 <= pages < 17 * 256
         assert found["own_ui_order4"] > 0.9, "two programs on one CPU share every block"
+
+
+def test_operations_are_counted(kernel: MakeKernel) -> None:
+    """Every step of every operation by one worker and two, the second round as the first."""
+    change = (("scale.mb", 1), ("scale.tasks", 2), ("scale.step", 2), ("machine.cpus", 2))
+    wanted = RunSpec(load_policy("region"), "scale", 1, change=change)
+    kernel(wanted.policy.kernel)
+    steps = [r for r in runs.execute(wanted).records() if r["r"] == "scale"]
+    found = {(r["op"], r["kind"], r["workers"]) for r in steps}
+    ways = [("process", 1), ("process", 2), ("thread", 2)]
+    ops = ("fault", "free", "fill", "drop", "read", "fork", "pipe")
+    assert found == {(op, *way) for op in ops for way in ways}
+    first, second = [r["ns"] / r["n"] for r in steps if r["op"] == "fault"][:2]
+    assert second == pytest.approx(first, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PID 1 of a small guest with the nodes "trusted" and "untrusted": nobody
- * without privilege leaves a role, who runs out of memory in one node kills
- * nobody in the other and stalls nobody there, and a node stays in one piece.
+ * PID 1 of a small guest with the nodes "trusted" and "untrusted": a
+ * process without privilege leaves no role, one that runs out of memory in a node
+ * kills and stalls no process in the other, and a node stays in one piece.
  * Prints "ok WHAT" or "not ok WHAT", a line a claim.
  */
 #define _GNU_SOURCE
@@ -169,7 +169,7 @@ static void hotplug(void)
 	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/cpus", "0-1"), "plugged ones are again");
 }
 
-/* Time that somebody of this cgroup stalled for memory, us. */
+/* Time that some task of this cgroup stalled for memory, us. */
 static unsigned long stalled(const char *path)
 {
 	char text[256] = "", *total;
@@ -266,7 +266,7 @@ static unsigned long compacted(void)
 
 /*
  * Every other page of half of the trusted node is freed: holes. How many of them
- * compaction closes depends on whose blocks they are in; that it tries is asked.
+ * compaction closes depends on the owner of their blocks; that it tries is asked.
  */
 static int tidies(void)
 {

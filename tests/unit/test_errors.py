@@ -61,7 +61,13 @@ def test_an_unknown_scheme_in_a_policy(own_out: Path, tmp_path: Path, cohort: Co
         (("kernel", "build", "--config", "base,x86_64,gone"), "no configuration fragment gone"),
         (("kernel", "build", "--config", "base"), "name no machine"),
         (("run", "none", "--append", "cohort=regoin"), "cohort=regoin: no scheme 'regoin'"),
-        (("run", "none", "--append", "cohort.region_order=9"), "not an order from 5 to 8"),
+        (("run", "none", "--append", "cohort.region_order=9"), "not a number from 5 to 8"),
+        (("run", "none", "--append", "cohort.pcpa=261M"), "not a multiple of a pageblock, 2M"),
+        (("run", "pcpa", "--append", "cohort.pcpa=64M"), "cohort.pcpa=64M: given twice"),
+        (("run", "vnode", "--memory", "512"), "policy vnode on phone-2g: cmdline: cohort.vnode="),
+        (("run", "pcpa", "--memory", "256"), "larger than the machine's 256M"),
+        (("run", "vnode-case2"), "3 nodes, and the machine has 2 CPUs"),
+        (("compare", "none", "vnode-case2"), "3 nodes, and the machine has 2 CPUs"),
         (("run", "none", "--append", "cohort.order=6"), "no such parameter"),
         (("fly",), "No such command"),
         (("run", "none", "--fast"), "No such option"),
@@ -71,6 +77,7 @@ def test_bad_options(words: tuple[str, ...], message: str, own_out: Path, cohort
     done = cohort(*words)
     assert done.code == 2, done.stderr
     assert message in done.stderr
+    assert not (own_out / "kernel").exists(), "before anything is built"
 
 
 def test_a_missing_tool(

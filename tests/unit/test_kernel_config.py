@@ -58,6 +58,8 @@ def test_variants() -> None:
     assert KernelSpec.variant("order9").configs == order9
     debug = ("base", "x86_64", "lab", "cohort", "debug", "kunit")
     assert KernelSpec.variant("debug").configs == debug
+    lockstat = ("base", "x86_64", "lab", "cohort", "lockstat")
+    assert KernelSpec.variant("lockstat").configs == lockstat
     assert KernelSpec.from_fragments("base,x86_64").name == "base-x86_64"
     with pytest.raises(UsageError, match="no kernel variant"):
         KernelSpec.variant("sotck")

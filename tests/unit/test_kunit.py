@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from cohort.kernel import kunit
+from cohort.kernel.kunit import Case, Report
 
 DATA = Path(__file__).parent / "data"
 
@@ -35,3 +36,21 @@ def test_a_bad_log() -> None:
 
 def test_no_suite_is_no_success() -> None:
     assert not kunit.parse("[    0.1] Linux version\n").ok
+
+
+def test_suites_that_the_configuration_has() -> None:
+    most = "CONFIG_COHORT_KUNIT_TEST=y\nCONFIG_COHORT_VNODE=y\n"
+    names = kunit.built_in(most)
+    area = {"cohort_pcpa", "cohort_pcpa_arith"}
+    assert names == kunit.built_in(most + "CONFIG_COHORT_PCPA=y\n") - area
+    assert {"cohort_block", "cohort_vnode", "cohort_hazard"} <= names
+    files = [x.read_text() for x in kunit.SUITES.glob("*.c")]
+    assert len(names | area) == sum(text.count("kunit_test_suite(") for text in files)
+    assert kunit.built_in("# CONFIG_COHORT_KUNIT_TEST is not set\n") == set()
+    assert kunit.built_in("") == set()
+
+
+def test_a_suite_that_is_missing_is_a_problem() -> None:
+    report = Report([Case("cohort_block", "block_take", "ok")])
+    assert kunit.missing(report, {"cohort_block"}) == []
+    assert kunit.missing(report, {"cohort_block", "cohort_cpb"}) == ["suite cohort_cpb did not run"]

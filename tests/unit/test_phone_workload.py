@@ -200,11 +200,16 @@ def test_numbers_can_be_changed_for_a_run() -> None:
             load_workload("cpb-fig3a", {key: 1})
     with pytest.raises(UsageError, match=r"exit\.cpus: the machine has 2"):
         load_workload("cpb-fig3a", {"exit.cpus": 3})
+    with pytest.raises(UsageError, match=r"scale\.tasks: the machine has 8"):
+        load_workload("scale", {"scale.tasks": 9})
+    with pytest.raises(UsageError, match=r"scale\.step: is less than 2"):
+        load_workload("scale", {"scale.step": 1})
 
 
-@pytest.mark.parametrize("kind", ["exit", "throughput", "bench", "orders"])
+@pytest.mark.parametrize("kind", ["exit", "throughput", "bench", "orders", "scale"])
 def test_the_experiment_has_the_keys_the_guest_wants(kind: str) -> None:
     names = {"exit": "cpb-fig3a", "throughput": "cpb-throughput", "bench": "pcpa-io"}
+    names |= {"scale": "scale"}
     workload = load_workload(names.get(kind, f"pcpa-{kind}"))
     conf = render_conf(workload, seed=1, launches=1, writes=[], time="virtual")
     line = next(x for x in conf.splitlines() if x.startswith("experiment "))

@@ -26,11 +26,26 @@ def test_none_is_the_kernel_as_shipped() -> None:
     assert (none.cmdline, none.writes(), none.kernel) == ([], [], "cohort")
 
 
-def test_region_gets_watermark_headroom_and_no_other_knob_and_a_rival_with_as_much() -> None:
-    knob = "vm.watermark_scale_factor"
-    rival = load_policy("tuned-wsf150")
-    assert load_policy("region").sysctl == {knob: rival.sysctl[knob]}
-    assert {**rival.sysctl, knob: "100"} == load_policy("tuned").sysctl
+def test_region_leaves_the_marks_of_the_zones_and_all_other_knobs_as_stock_has_them() -> None:
+    assert load_policy("region").writes() == load_policy("none").writes()
+    wide = load_policy("tuned-wsf150").sysctl
+    assert {**wide, "vm.watermark_scale_factor": "100"} == load_policy("tuned").sysctl
+
+
+def test_the_rival_for_large_pieces_has_every_knob_that_region_sets() -> None:
+    region = load_policy("region")
+    for name in ("tuned-compact", "tuned-compact-mglru"):
+        rival = load_policy(name)
+        own = [word for word in region.cmdline if not word.startswith("cohort=")]
+        assert rival.cmdline == own == ["slab_max_order=0"]
+        assert rival.sysctl == {
+            **region.sysctl,
+            "vm.watermark_scale_factor": "150",
+            "vm.compaction_proactiveness": "100",
+        }
+        assert rival.sysfs["/sys/block/dm-0/queue/read_ahead_kb"] == "64"
+    assert load_policy("tuned-compact").sysfs == load_policy("tuned").sysfs
+    assert load_policy("tuned-compact-mglru").sysfs == load_policy("tuned-mglru").sysfs
 
 
 def test_region_orders_extend_region() -> None:
@@ -75,6 +90,15 @@ def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
     )
 
 
+def test_a_switch_of_cohorts_replaces_the_one_of_its_name(tmp_path: Path) -> None:
+    """The kernel refuses an area that is given twice, and takes the last of the others."""
+    assert load_policy("pcpa192").cmdline == ["cohort.pcpa=192M"]
+    assert load_policy("region-alone").cmdline == ["slab_max_order=0", "cohort=region"]
+    write(tmp_path, 'title = "t"\ncmdline = ["loglevel=1", "cohort=cpb"]', "base")
+    child = write(tmp_path, 'extends = "base"\ncmdline = ["loglevel=2", "cohort=region"]')
+    assert load_policy(child).cmdline == ["loglevel=1", "loglevel=2", "cohort=region"]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "key", "what"),
     [
@@ -82,6 +106,21 @@ def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
         ('title = "t"\n\ncmdline = "quiet"', 3, "cmdline", "valid list"),
         ('title = "t"\ncmdline = ["a b"]', 2, "cmdline.0", "without blanks"),
         ('title = "t"\ncmdline = ["cohort=regoin"]', 2, "cmdline.0", "no scheme 'regoin'"),
+        ('title = "t"\ncmdline = ["cohort.pcpa=261M"]', 2, "cmdline.0", "of a pageblock, 2M"),
+        ('title = "t"\ncmdline = ["cohort.pcpa_min_order=9"]', 2, "cmdline.0", "from 0 to 8"),
+        (
+            'title = "t"\ncmdline = ["cohort.vnode=a:99%,b:99%,c:rest"]',
+            *(2, "cmdline.0", "198 % leave nothing for the rest"),
+        ),
+        (
+            'title = "t"\ncmdline = ["cohort.pcpa=2M", "cohort.pcpa=4M"]',
+            *(2, "cmdline.1", "given twice"),
+        ),
+        (
+            'title = "t"\ncmdline = ["cohort=cpb"]\nkernel = "stock"',
+            *(3, "kernel", "stock has no Cohort"),
+        ),
+        ('extends = "base"\ncmdline = "quiet"', 2, "cmdline", "valid list"),
         ('title = "t"\n[sysctl]\nvm = 1', 3, "sysctl.vm", "not a sysctl name"),
         ('title = "t"\n[sysctl]\n"vm.x" = 1.5', 3, 'sysctl."vm.x"', "valid string"),
         ('title = "t"\n[sysfs]\n"/proc/x" = "1"', 3, "sysfs./proc/x", "below /sys"),
@@ -96,6 +135,7 @@ def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
 def test_a_bad_file_is_named_with_line_and_key(
     tmp_path: Path, text: str, line: int, key: str, what: str
 ) -> None:
+    write(tmp_path, 'title = "b"', "base")
     path = write(tmp_path, text)
     with pytest.raises(UsageError) as caught:
         load_policy(path)

@@ -104,6 +104,8 @@ def test_every_metric_of_a_small_run() -> None:
         # Launches 3 and 4: half, then a quarter of the free pages are single.
         **{f"ui_order{x}": (0.5 + 0.25) / 2 for x in range(1, 5)},
         **{f"ui_order{x}": 1.0 for x in range(5, 11)},
+        # Of what this kernel hid, the orders are not known.
+        **{f"ui_all_order{x}": None for x in range(1, 11)},
         "buffer_order8_share": 256 / 320,
         "buffer_order4_share": 48 / 320,
         "buffer_order0_share": 16 / 320,
@@ -138,6 +140,8 @@ def test_every_metric_of_a_small_run() -> None:
         "page_fault_us": 1.5,
         "ui_order4_slope_per_kill": None,
         "ui_order4_after_kill": None,
+        "ui_all_order4_slope_per_kill": None,
+        "ui_all_order4_after_kill": None,
         **{metric.name: None for metric in METRICS if metric.special},
         "buffer_order8_pieces": 1 / 20,
         "buffer_order4_pieces": 3 / 20,
@@ -181,14 +185,16 @@ def test_memory_and_time_by_use() -> None:
         sample(n, {0: 1}) | {"vm": [512, 256, 256], "cpu": cpu}
         for n, cpu in zip((1, 2), ticks, strict=True)
     ]
-    functions = {"clear_page_rep": 20, "migrate_pages.isra.0": 10, "default_idle": 99, "ext4_x": 70}
+    functions = {"clear_page_rep": 20, "migrate_pages.isra.0": 10, "default_idle": 99, "ext4_x": 55}
+    functions |= {"cohort_buffer_done": 9, "__cohort_x.part.0": 5, "compact_cohort_x": 1}
     profile = [{"r": "profile", "function": x, "ticks": n} for x, n in functions.items()]
     metrics = compute_metrics(
         [hello(names) | {"pages": 2048}, launch(1, "cold", 1), *both, *profile]
     )
     expected = {"anon_mb_mean": 2, "swapped_mb_mean": 1, "other_mb_mean": 8 - 1 - 2 - 1}
     expected |= {"cpu_user_s": 1.5, "cpu_system_s": 2.5, "cpu_busy_s": 4, "cpu_system_share": 0.625}
-    expected |= {"profile_zero_pct": 20, "profile_compact_pct": 10, "profile_ticks": 100}
+    expected |= {"profile_zero_pct": 20, "profile_compact_pct": 11, "profile_ticks": 100}
+    expected |= {"profile_cohort_pct": 14, "profile_buffer_pct": 0}
     assert {name: metrics[name] for name in expected} == pytest.approx(expected)
 
 
@@ -219,6 +225,53 @@ def test_a_kernel_without_cohort_parks_nothing() -> None:
     old = sample(1, {0: 1}) | {"vm": [5]}
     metrics = compute_metrics([hello(["nr_free_pages"]), launch(1, "cold", 1), old, old])
     assert (metrics["parked_mb_mean"], metrics["evicted"], metrics["refault_ratio"]) == (0, 0, None)
+
+
+def owned_run() -> list[Record]:
+    """A kernel whose owned blocks are free memory, and that hides what is free in the area.
+
+    In the second half 16 single pages have no owner; 8 single pages and an order-4 block have one.
+    """
+    names = ["nr_free_pages", "nr_cohort_owned", "nr_cohort_free"]
+    owned = {"vm": [40, 24, 8], "owned": [8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]}
+    empty = {"vm": [16, 0, 0], "owned": [0] * 11}
+    return [
+        *(hello(names), sample(1, {4: 1}) | empty),
+        *(launch(1, "cold", 1), launch(2, "cold", 1), sample(2, {0: 8}) | owned),
+    ]
+
+
+def test_free_memory_with_and_without_what_has_an_owner() -> None:
+    metrics = compute_metrics(owned_run())
+    assert [metrics[f"ui_order{x}"] for x in (1, 4, 5)] == [1, 1, 1]
+    # 24 of 40 pages are single ones, the others lie in one block of order 4.
+    expected = [24 / 40, 24 / 40, 1]
+    assert [metrics[f"ui_all_order{x}"] for x in (1, 4, 5)] == pytest.approx(expected)
+    pages = 24 + 8
+    assert metrics["parked_mb_max"] == pages * 4096 / 2**20
+    series = compute_series(owned_run())
+    assert series["ui_order4"] == [0, 1]
+    assert series["ui_all_order4"] == [0, 0.6]
+    assert series["free_mb"] == [0.0625, (40 + 8) * 4096 / 2**20]
+    assert series["parked_mb"] == [0, 0.125]
+
+
+def test_where_nothing_is_parked_both_indices_are_one() -> None:
+    nothing = {"vm": [40, 0]}
+    with_file = {"owned": [0] * 11}
+    for more in (nothing, nothing | with_file):
+        late = sample(2, {0: 8, 4: 1}) | more
+        metrics = compute_metrics([hello(["nr_free_pages", "nr_cohort_free"]), late])
+        for order in range(1, 11):
+            assert metrics[f"ui_all_order{order}"] == metrics[f"ui_order{order}"] is not None
+
+
+def test_an_exit_that_leaves_chunks_in_owned_blocks() -> None:
+    after = moment("after", {0: 8}) | {"owned": [0, 0, 0, 0, 3]}
+    metrics = compute_metrics([hello(), moment("before", {}), after])
+    assert metrics["ui_order4"] == 1
+    assert metrics["ui_all_order4"] == pytest.approx(16 / 64)
+    assert metrics["freed_pages_order4"] == 0, "freed pages are those without an owner"
 
 
 def moment(when: str, blocks: dict[int, int]) -> Record:
@@ -271,9 +324,13 @@ def test_a_chain_of_kills() -> None:
     metrics = compute_metrics([*records, kill(4, "oom") | {"t": 9 * 10**9}])
     assert metrics["ui_order4_after_kill"] == pytest.approx((0.25 + 0.5 + 1) / 3)
     assert metrics["ui_order4_slope_per_kill"] == pytest.approx(0.325)
+    assert metrics["ui_all_order4_after_kill"] is None, "it is not known what was parked"
     assert compute_metrics(records[:-1])["ui_order4_slope_per_kill"] is None, "too short"
     series = compute_series([*records, kill(4, "oom") | {"t": 9 * 10**9}])
     assert series["kill_ui_order4"] == [0.25, 0.5, 1, None]
+    owned = {"owned": [0] * 4 + [1] + [0] * 6}
+    records = [x | owned if x["r"] == "kill" else x for x in records]
+    assert compute_series(records)["kill_ui_all_order4"] == [0.2222, 0.4, 0.6667]
 
 
 def test_faults_on_several_cpus() -> None:
@@ -299,6 +356,7 @@ def test_series_of_a_small_run() -> None:
     assert series["t_s"] == [1, 2, 3, 4]
     assert series["kills"] == [0, 1, 2, 2]
     assert series["ui_order4"] == [1, 0, 0.5, 0.25]
+    assert series["free_mb"] == [3.9062, 4.5156, 5.125, 3.7344]
     assert series["parked_mb"] == [0, 1, 2, 1]
     assert series["file_mb"] == [2, 2, 2, 1]
     assert series["buffer_find_us"] == [400, 100, 300]
@@ -314,6 +372,7 @@ def test_series_of_a_small_run() -> None:
         ({"t": 1}, r"record 2 \(None\): lacks 'r'"),
         (sample(1, {0: 1}) | {"buddy": [["DMA", *range(12)]]}, "have 1 to 11 orders"),
         (sample(1, {0: 1}) | {"buddy": [["DMA", *"abcdefghijk"]]}, "could not convert"),
+        (sample(1, {0: 1}) | {"owned": [1] * 12}, "owned does not have 1 to 11 orders"),
         (sample(1, {0: 1}) | {"vm": [1]}, f"1 vmstat values for {len(VM)} names"),
     ],
 )
@@ -334,5 +393,5 @@ def test_the_reference_lists_every_series() -> None:
     text = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
     chapter = text[text.index("## Series") :]
     for name in compute_series([]):
-        if not name.startswith("ui_order"):
+        if not name.startswith(("ui_order", "ui_all_order")):
             assert f"`{name}`" in chapter, name

@@ -138,6 +138,17 @@ def test_the_same_runs_give_the_same_pictures(tmp_path: Path) -> None:
     assert draw_all(results) == draw_all(results)
 
 
+def test_all_free_memory_is_dashed_where_it_is_known(tmp_path: Path) -> None:
+    """In the others, nothing tells what the parked pages were good for."""
+    path = make_run(tmp_path, "region")
+    unknown = draw_all([measure(RunDir(path))])["ui"]
+    lines = (path / "records.jsonl").read_text().splitlines()
+    owned = [line.replace('"vm": [', '"owned": [4, 0, 0, 0, 1], "vm": [') for line in lines]
+    (path / "records.jsonl").write_text("\n".join(owned))
+    known = draw_all([measure(RunDir(path))])["ui"]
+    assert ("stroke-dasharray" in unknown, "stroke-dasharray" in known) == (False, True)
+
+
 def test_pictures_without_data_are_left_out(tmp_path: Path) -> None:
     path = make_run(tmp_path, "none")
     kept = [line for line in (path / "records.jsonl").read_text().splitlines()

@@ -83,6 +83,18 @@ def test_text(machine: Path) -> None:
     assert text[3].split() == ["zoo", "0", "0-1", "512", "100", "200", "50", "2", "1", "2"]
 
 
+def test_free_chunks_of_owned_blocks(machine: Path) -> None:
+    write(machine / "sys/kernel/mm/cohort/owned_free", "12 0 3 0 0 0 0 0 1 0 0")
+    done = CliRunner().invoke(command, ["--root", str(machine), "--json"])
+    assert json.loads(done.output)["cohort"]["owned_free"] == [12, 0, 3, 0, 0, 0, 0, 0, 1, 0, 0]
+    text = CliRunner().invoke(command, ["--root", str(machine)]).output.splitlines()
+    assert text[0] == "cohort: region on, 4 MiB parked"
+    assert text[1] == "  free in owned blocks: 12 of order 0, 3 of order 2, 1 of order 8"
+    write(machine / "sys/kernel/mm/cohort/owned_free", " ".join("0" * 11))
+    text = CliRunner().invoke(command, ["--root", str(machine)]).output.splitlines()
+    assert text[1].startswith("vnode: ")
+
+
 def test_the_area(machine: Path) -> None:
     top = machine / "sys/kernel/mm/cohort/pcpa"
     values = {"size": "272629760", "base": "0x40000000", "min_order": "4", "timer_ms": "500"}

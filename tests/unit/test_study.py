@@ -116,7 +116,10 @@ def study(tmp_path: Path) -> Study:
 def test_shipped_studies_name_what_there_is(name: str) -> None:
     study = load_study(name)
     assert study.name == name
-    assert matrix.specs_of(study, study.columns, Options(seeds=[1]))
+    specs = matrix.specs_of(study, study.columns, Options(seeds=[1]))
+    assert specs
+    for spec in specs:
+        assert runs.workload_of(spec).name == spec.workload
 
 
 def test_a_sweep_makes_columns(study: Study) -> None:

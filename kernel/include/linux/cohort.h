@@ -2,839 +2,249 @@
 /*
  * Cohort: pages that will be freed together live together.
  *
- * What the memory manager calls.  Every hook is one line behind a static key:
- * with Cohort built in but switched off the hot paths keep their shape, and
- * with CONFIG_COHORT=n the stubs below leave no trace.  The design is in
- * Documentation/mm/cohort.rst, the structures in mm/cohort/cohort.h.
+ * The calls of the memory manager: a predicate, which is a static key, and an entry
+ * for each event.  Without CONFIG_COHORT, or without the option of a scheme, the
+ * predicate is constant and the compiler drops the call, so no stubs are needed.
+ * Each entry __cohort_x() is described where it is defined: in mm/cohort/hooks.c
+ * if several schemes hear of the event.  Drivers include <linux/cohort_pcpa.h>.
  */
 #ifndef _LINUX_COHORT_H
 #define _LINUX_COHORT_H
 
-#include <linux/align.h>
 #include <linux/gfp.h>
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
 #include <linux/mmzone.h>
-#include <linux/sizes.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 struct address_space;
 struct alloc_context;
 struct cohort_domain;
-struct mm_struct;
-struct page;
-struct pglist_data;
+struct folio_batch;
+struct scan_control;
 struct task_struct;
-struct vm_area_struct;
-struct zone;
 
-/**
- * enum cohort_level - how much of the parked memory to give back
- * @COHORT_GIVE_BACKGROUND: blocks of background processes and of the cache,
- *	and the buffers; a request that found no progress gets a part of them
- * @COHORT_GIVE_ALL: every block there is
- *
- * Empty regions, the level before these, never wait: they return to the buddy
- * allocator when their last page is parked.
+/* An ALLOC_* flag: what the ordinary free pages cannot serve may take owned ones. */
+#define COHORT_ALLOC_BREACH	(IS_ENABLED(CONFIG_COHORT) ? 0x400 : 0)
+
+/*
+ * Bits of mm->flags, at the end of a long that is full below 32: the role of a process,
+ * 0 the default one, else its number; a client of the area; in the background.
  */
-enum cohort_level {
-	COHORT_GIVE_BACKGROUND = 1,
-	COHORT_GIVE_ALL = 2,
-};
+#define COHORT_VNODE_SHIFT	56
+#define COHORT_VNODE_BITS	(0xfULL << COHORT_VNODE_SHIFT)
+#define COHORT_ENTITLED_BIT	60
+#define COHORT_MMF_BACKGROUND	61
 
-#ifdef CONFIG_COHORT
-
+DECLARE_STATIC_KEY_FALSE(cohort_owner_key);
 DECLARE_STATIC_KEY_FALSE(cohort_key);
 DECLARE_STATIC_KEY_FALSE(cohort_region_key);
 DECLARE_STATIC_KEY_FALSE(cohort_cpb_key);
-DECLARE_STATIC_KEY_FALSE(cohort_buffer_key);
 DECLARE_STATIC_KEY_FALSE(cohort_reclaim_key);
 DECLARE_STATIC_KEY_FALSE(cohort_scope_key);
 DECLARE_STATIC_KEY_FALSE(cohort_sizing_key);
 DECLARE_STATIC_KEY_FALSE(cohort_kswapd_off_key);
-
-/* The process is in the background: a bit of mm->flags that nobody else uses. */
-#define COHORT_MMF_BACKGROUND	61
-
-/* True while a block may exist: frees have to look. */
-static inline bool cohort_enabled(void)
-{
-	return static_branch_unlikely(&cohort_key);
-}
-
-/* True while the region scheme takes new blocks: allocations have to look. */
-static inline bool cohort_region_enabled(void)
-{
-	return static_branch_unlikely(&cohort_region_key);
-}
-
-/* True while the contiguous page buffer takes new sets. */
-static inline bool cohort_cpb_enabled(void)
-{
-	return static_branch_unlikely(&cohort_cpb_key);
-}
-
-/* True while right-sized reclaim chooses pages. */
-static inline bool cohort_scope_enabled(void)
-{
-	return static_branch_unlikely(&cohort_scope_key);
-}
-
-#ifdef CONFIG_COHORT_VNODE
+DECLARE_STATIC_KEY_FALSE(cohort_vnode_key);
 DECLARE_STATIC_KEY_FALSE(cohort_lend_key);
-
-/* True since virtual nodes lent memory for the first time. */
-static inline bool cohort_vnode_lending(void)
-{
-	return static_branch_unlikely(&cohort_lend_key);
-}
-#else
-static inline bool cohort_vnode_lending(void)
-{
-	return false;
-}
-#endif
-
-void __cohort_vnode_returned(unsigned long pfn);
-struct folio *__cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
-void __cohort_vnode_moved(unsigned long from, unsigned long to);
-
-#ifdef CONFIG_COHORT_PCPA
 DECLARE_STATIC_KEY_FALSE(cohort_pcpa_key);
 DECLARE_STATIC_KEY_FALSE(cohort_pcpa_take_key);
 DECLARE_STATIC_KEY_FALSE(cohort_trail_key);
 
-/*
- * A process that is a client of the area: a bit of mm->flags that nobody else
- * uses.
- */
-#define COHORT_ENTITLED_BIT	60
+#define COHORT_IS(option, key)	(IS_BUILTIN(option) && static_branch_unlikely(&(key)))
+#define COHORT_WHEN(is, call)	do { if (is) call; } while (0)
 
-/* True while there is an area: frees have to look. */
-static inline bool cohort_pcpa_there(void)
-{
-	return static_branch_unlikely(&cohort_pcpa_key);
-}
+/* May a frame have an owner: a block, the area, or a node that lent it? */
+#define cohort_owners()		COHORT_IS(CONFIG_COHORT, cohort_owner_key)
+/* May there be a block? */
+#define cohort_enabled()	COHORT_IS(CONFIG_COHORT, cohort_key)
+/* Does the region scheme, or the contiguous page buffer, take new blocks? */
+#define cohort_region_enabled()	COHORT_IS(CONFIG_COHORT, cohort_region_key)
+#define cohort_cpb_enabled()	COHORT_IS(CONFIG_COHORT, cohort_cpb_key)
+#define cohort_placing()	(cohort_region_enabled() || cohort_cpb_enabled())
+/* Right-sized reclaim: does it choose pages, does it size runs? */
+#define cohort_scope_enabled()	COHORT_IS(CONFIG_COHORT, cohort_scope_key)
+#define cohort_sizing()		COHORT_IS(CONFIG_COHORT, cohort_sizing_key)
+/* Are there virtual nodes?  Did one ever lend memory? */
+#define cohort_vnode_enabled()	COHORT_IS(CONFIG_COHORT_VNODE, cohort_vnode_key)
+#define cohort_vnode_lending()	COHORT_IS(CONFIG_COHORT_VNODE, cohort_lend_key)
+/* Is there an area?  Are pages taken from it? */
+#define cohort_pcpa_there()	COHORT_IS(CONFIG_COHORT_PCPA, cohort_pcpa_key)
+#define cohort_pcpa_taking()	COHORT_IS(CONFIG_COHORT_PCPA, cohort_pcpa_take_key)
 
-/* True while pages are taken from it: allocations have to look. */
-static inline bool cohort_pcpa_taking(void)
-{
-	return static_branch_unlikely(&cohort_pcpa_take_key);
-}
-#else
-static inline bool cohort_pcpa_there(void)
-{
-	return false;
-}
+/* A page is freed, after free_pages_prepare(): true if it was taken care of. */
+bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order);
+#define cohort_free_page(...)	(cohort_owners() && __cohort_free_page(__VA_ARGS__))
+/* Many are: those in blocks leave the batch.  Pages that may be lent go one by one. */
+void __cohort_free_folios(struct folio_batch *folios);
+#define cohort_free_folios(f) \
+	COHORT_WHEN(cohort_enabled() && !cohort_vnode_lending(), __cohort_free_folios(f))
 
-static inline bool cohort_pcpa_taking(void)
-{
-	return false;
-}
-#endif
+/* Under zone->lock, a free piece is linked, was unlinked, gets another migratetype: */
+bool __cohort_link(struct page *page, struct zone *zone, unsigned int order, int mt);
+bool __cohort_unlinked(struct page *page, struct zone *zone, unsigned int order, int mt);
+bool __cohort_moved(struct page *page, struct zone *zone, unsigned int order, int old, int new);
+#define cohort_link(...)	(cohort_enabled() && __cohort_link(__VA_ARGS__))
+#define cohort_unlinked(...)	(cohort_enabled() && __cohort_unlinked(__VA_ARGS__))
+#define cohort_moved(...)	(cohort_enabled() && __cohort_moved(__VA_ARGS__))
 
-bool __cohort_pcpa_free(struct page *page, unsigned long pfn, unsigned int order);
-unsigned long __cohort_pcpa_next(unsigned long pfn);
-bool __cohort_pcpa_parked(const struct page *page);
-bool __cohort_pcpa_transient(unsigned long pfn);
-void cohort_area_disown(unsigned long start_pfn, unsigned long end_pfn);
-unsigned long cohort_area_give_free(void);
-struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp);
-struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order,
-				   unsigned int alloc_flags,
-				   const struct alloc_context *ac, bool last);
-unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat);
-bool __cohort_pcpa_suffices(unsigned long pfn);
-void __cohort_pcpa_refault(const struct address_space *mapping, unsigned long index);
-int cohort_pcpa_is_entitled(struct task_struct *task);
-int cohort_pcpa_entitle(struct task_struct *task, bool on);
-struct page *cohort_pcpa_alloc(unsigned long nr, gfp_t gfp);
-void cohort_pcpa_free(struct page *page, unsigned long nr);
-bool __cohort_free_page(struct page *page, unsigned long pfn);
-unsigned long __cohort_next_pfn(unsigned long pfn);
+/* The order of the block in which a page merges, 0 for none; does it stay there? */
+unsigned int __cohort_merge(unsigned long pfn, unsigned int order);
+bool __cohort_home(unsigned long pfn);
+#define cohort_merge(...)	(cohort_enabled() ? __cohort_merge(__VA_ARGS__) : 0)
+#define cohort_home(pfn, order, limit) (IS_BUILTIN(CONFIG_COHORT) && (limit) && \
+	(order) == (limit) && ((limit) = 0, __cohort_home(pfn)))
+/* Up to which order are pages freed in one piece?  Fixed blocks are not larger. */
+#define COHORT_FREE_ORDER	8
+#define cohort_free_order(o)	(cohort_enabled() ? min_t(int, o, COHORT_FREE_ORDER) : (o))
+
+/* Has anything in a pageblock an owner?  Is this page free and has one? */
+bool __cohort_owned_pageblock(const struct page *page);
 bool __cohort_page_parked(const struct page *page);
+#define cohort_owned_pageblock(page) (cohort_enabled() && __cohort_owned_pageblock(page))
+#define cohort_page_parked(page) (cohort_enabled() && __cohort_page_parked(page))
+/* Where a scanner of compaction goes on that stands on a frame. */
+unsigned long __cohort_next_pfn(unsigned long pfn, int order);
+#define cohort_next_pfn(pfn, order) (cohort_enabled() ? __cohort_next_pfn(pfn, order) : (pfn))
+
+/* All free pages of a zone that have an owner are looked at, under zone->lock. */
+void __cohort_each_free(struct zone *zone, void (*visit)(struct page *page));
+#define cohort_each_free(...)	COHORT_WHEN(cohort_enabled(), __cohort_each_free(__VA_ARGS__))
+
+/* Frames are poisoned: their blocks, if they are not fixed, would never come home. */
 void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn);
-void __cohort_drain(void);
-unsigned long __cohort_give_back(const struct alloc_context *ac,
-				 enum cohort_level level);
-struct page *__cohort_steal_page(gfp_t gfp, unsigned int alloc_flags,
-				 const struct alloc_context *ac);
-struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
-			    unsigned int alloc_flags,
-			    const struct alloc_context *ac);
+#define cohort_dissolve_range(a, b) COHORT_WHEN(cohort_enabled(), __cohort_dissolve_range(a, b))
+
+/* The per-CPU lists of a zone are drained; is there a reason to? */
+void __cohort_drain_zone(unsigned int cpu, struct zone *zone);
+bool __cohort_drain_due(unsigned int cpu, const struct zone *zone);
+#define cohort_drain_zone(...)	COHORT_WHEN(cohort_enabled(), __cohort_drain_zone(__VA_ARGS__))
+#define cohort_drain_due(...)	(cohort_enabled() && __cohort_drain_due(__VA_ARGS__))
+
+/* A page is asked for: of the request's domain; after the free lists had none; or of another. */
+struct page *__cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp, unsigned int alloc_flags,
+			      const struct alloc_context *ac);
+struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
+				   const struct alloc_context *ac, bool last);
+struct page *__cohort_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
+			     const struct alloc_context *ac);
+#define cohort_rmqueue(...)	(cohort_enabled() ? __cohort_rmqueue(__VA_ARGS__) : NULL)
+#define cohort_pcpa_rmqueue(...) \
+	(cohort_pcpa_taking() ? __cohort_pcpa_rmqueue(__VA_ARGS__, false) : NULL)
+#define cohort_breach(...)	(cohort_owners() ? __cohort_breach(__VA_ARGS__) : NULL)
+
+/* Where an anonymous page belongs, and one whose caller did not say; NULL: anywhere. */
 struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm);
-struct cohort_domain *__cohort_cache_domain(struct address_space *mapping,
-					    gfp_t gfp);
-struct cohort_domain *__cohort_kernel_domain(int nid);
-unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
-				    struct page **pages);
-struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid);
+struct cohort_domain *__cohort_kernel_domain(void);
+#define cohort_anon_domain(mm, order) \
+	(cohort_placing() && !(order) ? __cohort_anon_domain(mm) : NULL)
+#define cohort_kernel_domain(gfp, order) \
+	(cohort_region_enabled() && !(order) && \
+	 !((gfp) & (__GFP_MOVABLE | __GFP_DMA | __GFP_DMA32)) ? __cohort_kernel_domain() : NULL)
+
+/* Single pages of a vmalloc area; a page for compressed memory. */
+unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr, struct page **pages);
 struct page *cohort_zspage_alloc_noprof(gfp_t gfp);
-struct folio *__cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
-void __cohort_mm_exit(struct mm_struct *mm);
-void cohort_class_changed(struct task_struct *task);
-void __cohort_shrink_cache(struct pglist_data *pgdat, void *sc);
-void __cohort_pull(struct pglist_data *pgdat, void *sc);
-bool __cohort_spared(struct folio *folio, void *sc);
+#define cohort_vmalloc_pages(...) \
+	(cohort_region_enabled() ? __cohort_vmalloc_pages(__VA_ARGS__) : 0)
+#define cohort_zspage_alloc(gfp) \
+	alloc_hooks(IS_ENABLED(CONFIG_COHORT) ? cohort_zspage_alloc_noprof(gfp) : \
+						alloc_pages_noprof(gfp, 0))
+
+/* oom_score_adj of a process was written, under oom_adj_mutex. */
+void __cohort_class_changed(struct task_struct *task);
+#define cohort_class_changed(task) \
+	COHORT_WHEN(cohort_enabled() || cohort_scope_enabled(), __cohort_class_changed(task))
+
+/* A batch of LRU reclaim is over; would it help to reclaim a folio now? */
+void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc);
+bool __cohort_spared(struct folio *folio, struct scan_control *sc);
+#define cohort_shrink_cache(...) COHORT_WHEN(cohort_owners(), __cohort_shrink_cache(__VA_ARGS__))
+#define cohort_spared(...)	(cohort_pcpa_taking() && __cohort_spared(__VA_ARGS__))
+
+/* kswapd: how much is free when it has done enough, what it aims at, what it did. */
+unsigned long __cohort_balance_mark(struct zone *zone, unsigned long mark);
+unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx, int order,
+				     unsigned long stock);
 void __cohort_kswapd_ran(unsigned long nr);
-unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx,
-				     int order, unsigned long stock);
+#define cohort_balance_mark(zone, mark) \
+	(cohort_enabled() ? __cohort_balance_mark(zone, mark) : (mark))
+#define cohort_kswapd_target(pgdat, idx, order, stock) \
+	(cohort_sizing() ? __cohort_kswapd_target(pgdat, idx, order, stock) : (stock))
+#define cohort_kswapd_ran(nr) \
+	COHORT_WHEN(COHORT_IS(CONFIG_COHORT, cohort_reclaim_key), __cohort_kswapd_ran(nr))
+#define cohort_kswapd_stopped()	COHORT_IS(CONFIG_COHORT, cohort_kswapd_off_key)
+
+/* Pages between two watermarks of a zone, and what is held to them. */
 unsigned long long __cohort_watermark_gap(unsigned long long stock);
-struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
-				       struct cohort_domain *dom);
-struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
+#define cohort_watermark_gap(stock) (cohort_sizing() ? __cohort_watermark_gap(stock) : (stock))
 
-/**
- * cohort_free_page() - park a page in its block instead of freeing it
- * @page: page that went through free_pages_prepare(), refcount 0
- * @pfn: its frame number
- * @order: its order; blocks hand out order-0 pages only, the area any
- *
- * Context: any but NMI; no zone, pcp or lru lock held.
- * Return: true if the page was parked, false if the buddy allocator gets it.
- */
-static inline bool cohort_free_page(struct page *page, unsigned long pfn,
-				    unsigned int order)
-{
-	if (cohort_pcpa_there() && __cohort_pcpa_free(page, pfn, order))
-		return true;
-	if (cohort_vnode_lending() && !order)
-		__cohort_vnode_returned(pfn);
-	return cohort_enabled() && !order && __cohort_free_page(page, pfn);
-}
-
-/**
- * cohort_next_pfn() - where compaction goes on
- * @pfn: frame its scanner stands on
- *
- * Compaction would move pages out of a block one by one into plain buddy
- * pages; blocks are compacted by their own domain.  The block may go away
- * between two calls; the answer never lies before @pfn.
- *
- * Return: @pfn, or the first frame after the block that holds it.
- */
-static inline unsigned long cohort_next_pfn(unsigned long pfn)
-{
-	if (cohort_pcpa_there())
-		pfn = __cohort_pcpa_next(pfn);
-	return cohort_enabled() ? __cohort_next_pfn(pfn) : pfn;
-}
-
-/**
- * cohort_page_parked() - is this page parked in a block?
- * @page: any page; the answer may be stale when it arrives
- *
- * For /proc/kpageflags.
- */
-static inline bool cohort_page_parked(const struct page *page)
-{
-	if (cohort_pcpa_there() && __cohort_pcpa_parked(page))
-		return true;
-	return cohort_enabled() && __cohort_page_parked(page);
-}
-
-/**
- * cohort_dissolve_range() - no block may cover these frames any longer
- * @start_pfn: first frame
- * @end_pfn: one past the last frame
- *
- * For isolation (CMA, offline) and hwpoison: parked pages become buddy pages,
- * pages in use are freed to the buddy allocator when their time comes.
- *
- * Context: no locks of the page allocator held.
- */
-static inline void cohort_dissolve_range(unsigned long start_pfn,
-					 unsigned long end_pfn)
-{
-	if (cohort_pcpa_there())
-		cohort_area_disown(start_pfn, end_pfn);
-	if (cohort_enabled())
-		__cohort_dissolve_range(start_pfn, end_pfn);
-}
-
-/**
- * cohort_drain() - return what no process has reserved
- *
- * Beside the per-CPU lists of the page allocator, whenever those are drained.
- *
- * Context: no locks of the page allocator held.
- */
-static inline void cohort_drain(void)
-{
-	if (cohort_cpb_enabled())
-		__cohort_drain();
-}
-
-/**
- * cohort_give_back() - return parked pages to the buddy allocator
- * @ac: the request that is short of memory
- * @level: how far to go
- *
- * Return: pages given back, in any zone; 0 the next time if nothing changed,
- * so a request they do not help retries once and no more.
- */
-static inline unsigned long cohort_give_back(const struct alloc_context *ac,
-					     enum cohort_level level)
-{
-	unsigned long nr = cohort_enabled() ? __cohort_give_back(ac, level) : 0;
-
-	if (cohort_pcpa_there() && level == COHORT_GIVE_ALL)
-		nr += cohort_area_give_free();
-	return nr;
-}
-
-/**
- * cohort_steal_page() - one parked page before a request reclaims or fails
- * @gfp: the request
- * @order: its order; only single pages are parked
- * @alloc_flags: ALLOC_* of the request
- * @ac: its context
- *
- * Atomic requests cannot give blocks back and must not starve beside them.
- * Others spare themselves direct reclaim: a sweep moves a page that landed in
- * a cache region on, and unmovable pages go where unmovable ones are.
- */
-static inline struct page *cohort_steal_page(gfp_t gfp, unsigned int order,
-					     unsigned int alloc_flags,
-					     const struct alloc_context *ac)
-{
-	if (cohort_pcpa_taking() && !order) {
-		struct page *page = __cohort_pcpa_rmqueue(gfp, 0, alloc_flags, ac, true);
-
-		if (page)
-			return page;
-	}
-	if (cohort_enabled() && !order)
-		return __cohort_steal_page(gfp, alloc_flags, ac);
-	return NULL;
-}
-
-/**
- * cohort_pcpa_rmqueue() - the area, where the free lists had nothing
- * @gfp: the request
- * @order: its order
- * @alloc_flags: ALLOC_* of the request
- * @ac: its context
- *
- * A large piece for an entitled process; or a single page that can be moved,
- * on loan, before kswapd is woken.
- */
-static inline struct page *cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order,
-					       unsigned int alloc_flags,
-					       const struct alloc_context *ac)
-{
-	if (cohort_pcpa_taking())
-		return __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, false);
-	return NULL;
-}
-
-/**
- * cohort_pcpa_transient() - must this page be able to leave at any time?
- * @pfn: its frame
- *
- * Those are not pinned for long; what a client has may be.
- */
-static inline bool cohort_pcpa_transient(unsigned long pfn)
-{
-	return cohort_pcpa_there() && __cohort_pcpa_transient(pfn);
-}
-
-/**
- * cohort_pcpa_refault() - a page of a file is read that was there before
- * @mapping: the file
- * @index: the page's place
- */
-static inline void cohort_pcpa_refault(const struct address_space *mapping,
-				       unsigned long index)
-{
-#ifdef CONFIG_COHORT_PCPA
-	if (static_branch_unlikely(&cohort_trail_key))
-		__cohort_pcpa_refault(mapping, index);
-#endif
-}
-
-/**
- * cohort_anon_domain() - where anonymous pages of @mm belong
- * @mm: owner of the page, not necessarily current->mm
- * @order: order wanted; large folios go past the domains
- *
- * Return: a domain, NULL for the stock allocator.
- */
-static inline struct cohort_domain *cohort_anon_domain(struct mm_struct *mm,
-						       unsigned int order)
-{
-	if (cohort_enabled() && !order)
-		return __cohort_anon_domain(mm);
-	return NULL;
-}
-
-/**
- * cohort_kernel_domain() - where a page belongs whose caller did not say
- * @gfp: the request
- * @order: its order; slab that wants more than a page goes past the domains
- * @nid: preferred node
- *
- * Only what the kernel keeps for itself, or until it is shrunk: what can be moved,
- * and what must lie low in memory, goes past the domains as well.
- *
- * Return: a domain, NULL for the stock allocator.
- */
-static inline struct cohort_domain *cohort_kernel_domain(gfp_t gfp,
-						unsigned int order, int nid)
-{
-	if (cohort_region_enabled() && !order &&
-	    !(gfp & (__GFP_MOVABLE | __GFP_DMA | __GFP_DMA32)))
-		return __cohort_kernel_domain(nid);
-	return NULL;
-}
-
-/**
- * cohort_mm_exit() - the last user of @mm is gone and its pages are unmapped
- * @mm: address space after exit_mmap()
- */
-static inline void cohort_mm_exit(struct mm_struct *mm)
-{
-	/* Not the static key: the domain outlives switching off. */
-	if (mm->cohort)
-		__cohort_mm_exit(mm);
-}
-
-/**
- * cohort_shrink_cache() - reclaim whole regions of the cache domain, fill the area
- * @pgdat: node under reclaim
- * @sc: struct scan_control of the reclaimer
- *
- * Called after a batch of LRU reclaim with no lock held.  Without it, cache
- * pages freed one by one would park in half-used regions, free memory would
- * not rise, and reclaim would not stop.
- */
-static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc)
-{
-	if (cohort_pcpa_taking())
-		__cohort_pull(pgdat, sc);
-	if (cohort_region_enabled())
-		__cohort_shrink_cache(pgdat, sc);
-}
-
-/**
- * cohort_spared() - would it help nobody to reclaim a page now?
- * @folio: folio of an LRU list, whose lock is held
- * @sc: struct scan_control of the reclaimer
- */
-static inline bool cohort_spared(struct folio *folio, void *sc)
-{
-	return cohort_pcpa_taking() && __cohort_spared(folio, sc);
-}
-
-/**
- * cohort_kswapd_ran() - kswapd is done with a node for now
- * @nr: pages it reclaimed since it woke up
- */
-static inline void cohort_kswapd_ran(unsigned long nr)
-{
-	if (static_branch_unlikely(&cohort_reclaim_key))
-		__cohort_kswapd_ran(nr);
-}
-
-/**
- * cohort_kswapd_stopped() - is kswapd to stay asleep?
- *
- * For measurements without it; it still wakes where processes wait for it
- * because the reserves are half gone.
- */
-static inline bool cohort_kswapd_stopped(void)
-{
-	return static_branch_unlikely(&cohort_kswapd_off_key);
-}
-
-/**
- * cohort_kswapd_target() - pages kswapd aims at in one go
- * @pgdat: node
- * @highest_zoneidx: highest zone that may be used
- * @order: what it was woken for
- * @stock: what it would aim at
- */
-static inline unsigned long cohort_kswapd_target(struct pglist_data *pgdat,
-						 int highest_zoneidx, int order,
-						 unsigned long stock)
-{
-	if (static_branch_unlikely(&cohort_sizing_key))
-		return __cohort_kswapd_target(pgdat, highest_zoneidx, order, stock);
-	return stock;
-}
-
-/**
- * cohort_watermark_gap() - pages between two watermarks of a zone
- * @stock: as stock has it
- */
-static inline unsigned long long cohort_watermark_gap(unsigned long long stock)
-{
-	if (static_branch_unlikely(&cohort_sizing_key))
-		return __cohort_watermark_gap(stock);
-	return stock;
-}
-
-/**
- * cohort_own_mark() - how much must stay free when a process takes a page
- * @zone: zone
- * @which: the watermark it is held to
- *
- * At the mark that protects the reserves a boost says nothing about need: it
- * is there for kswapd, which was woken at the mark above.
- */
+/* The mark for a process that takes a page: a boost of the lowest one is kswapd's. */
 static inline unsigned long cohort_own_mark(const struct zone *zone, unsigned int which)
 {
-	if (static_branch_unlikely(&cohort_sizing_key) && which == WMARK_MIN)
+	if (cohort_sizing() && which == WMARK_MIN)
 		return zone->_watermark[WMARK_MIN];
 	return wmark_pages(zone, which);
 }
 
-/**
- * cohort_touched_stays() - is one use enough for a mapped file page to stay?
- */
-static inline bool cohort_touched_stays(void)
-{
-	return cohort_scope_enabled();
-}
-
-/**
- * cohort_mm_background() - is what this process touches no reason to keep it?
- * @mm: address space; its process is in the background or was when it died
- */
+/* Is one use enough for a mapped file page to stay?  And one by this process none? */
+#define cohort_touched_stays()	cohort_scope_enabled()
 static inline bool cohort_mm_background(const struct mm_struct *mm)
 {
-	return IS_ENABLED(CONFIG_64BIT) && cohort_scope_enabled() &&
-	       test_bit(COHORT_MMF_BACKGROUND, &mm->flags);
+	return cohort_scope_enabled() && test_bit(COHORT_MMF_BACKGROUND, &mm->flags);
 }
 
-/**
- * cohort_vmalloc_pages() - single pages of a vmalloc area
- * @gfp: flags
- * @nid: preferred node or NUMA_NO_NODE
- * @nr: pages wanted
- * @pages: receives them
- *
- * Return: pages allocated; the caller gets the rest elsewhere.
- */
-static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
-						unsigned int nr,
-						struct page **pages)
-{
-	if (cohort_region_enabled())
-		return __cohort_vmalloc_pages(gfp, nid, nr, pages);
-	return 0;
-}
+/* Must a page be able to leave at any time?  A page that was evicted is read again. */
+bool __cohort_pcpa_transient(unsigned long pfn);
+void __cohort_pcpa_refault(const struct address_space *mapping, unsigned long index);
+#define cohort_pcpa_transient(pfn) (cohort_pcpa_there() && __cohort_pcpa_transient(pfn))
+#define cohort_pcpa_refault(...) \
+	COHORT_WHEN(COHORT_IS(CONFIG_COHORT_PCPA, cohort_trail_key), __cohort_pcpa_refault(__VA_ARGS__))
 
-#define cohort_buffer_alloc(...) \
-	alloc_hooks(cohort_buffer_alloc_noprof(__VA_ARGS__))
-
-/**
- * cohort_buffer_order() - how large the next piece of an I/O buffer may be
- * @order: of the last piece
- * @left: bytes of the buffer that are missing
- *
- * The heap never asks for more than it got last, as on the free lists nothing
- * larger turns up.  With regions memory is short for a moment, not in pieces:
- * as soon as kswapd has caught up, or an app has died, there are blocks.  So the
- * heap asks anew after each MiB, and not for every page.
- *
- * Return: the largest order to ask for.
- */
-static inline unsigned int cohort_buffer_order(unsigned int order, unsigned long left)
-{
-	if (cohort_region_enabled() && IS_ALIGNED(left, SZ_1M))
-		return MAX_PAGE_ORDER;
-	return order;
-}
-
-#define cohort_zspage_alloc(...) \
-	alloc_hooks(cohort_zspage_alloc_noprof(__VA_ARGS__))
-
-#else /* !CONFIG_COHORT */
-
-static inline bool cohort_free_page(struct page *page, unsigned long pfn,
-				    unsigned int order)
-{
-	return false;
-}
-
-static inline unsigned long cohort_next_pfn(unsigned long pfn)
-{
-	return pfn;
-}
-
-static inline bool cohort_page_parked(const struct page *page)
-{
-	return false;
-}
-
-static inline void cohort_dissolve_range(unsigned long start_pfn,
-					 unsigned long end_pfn) { }
-
-static inline void cohort_drain(void) { }
-
-static inline unsigned long cohort_give_back(const struct alloc_context *ac,
-					     enum cohort_level level)
-{
-	return 0;
-}
-
-static inline struct page *cohort_steal_page(gfp_t gfp, unsigned int order,
-					     unsigned int alloc_flags,
-					     const struct alloc_context *ac)
-{
-	return NULL;
-}
-
-static inline struct page *cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp,
-					  unsigned int alloc_flags,
-					  const struct alloc_context *ac)
-{
-	return NULL;
-}
-
-static inline struct page *cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order,
-					       unsigned int alloc_flags,
-					       const struct alloc_context *ac)
-{
-	return NULL;
-}
-
-static inline bool cohort_pcpa_transient(unsigned long pfn)
-{
-	return false;
-}
-
-static inline void cohort_pcpa_refault(const struct address_space *mapping,
-				       unsigned long index) { }
-
-static inline void cohort_mm_exit(struct mm_struct *mm) { }
-static inline void cohort_class_changed(struct task_struct *task) { }
-static inline void cohort_shrink_cache(struct pglist_data *pgdat, void *sc) { }
-
-static inline bool cohort_spared(struct folio *folio, void *sc)
-{
-	return false;
-}
-
-static inline void cohort_kswapd_ran(unsigned long nr) { }
-
-static inline bool cohort_kswapd_stopped(void)
-{
-	return false;
-}
-
-static inline unsigned long cohort_kswapd_target(struct pglist_data *pgdat,
-						 int highest_zoneidx, int order,
-						 unsigned long stock)
-{
-	return stock;
-}
-
-static inline unsigned long long cohort_watermark_gap(unsigned long long stock)
-{
-	return stock;
-}
-
-static inline unsigned long cohort_own_mark(const struct zone *zone, unsigned int which)
-{
-	return wmark_pages(zone, which);
-}
-
-static inline bool cohort_touched_stays(void)
-{
-	return false;
-}
-
-static inline bool cohort_mm_background(const struct mm_struct *mm)
-{
-	return false;
-}
-
-static inline unsigned int cohort_vmalloc_pages(gfp_t gfp, int nid,
-						unsigned int nr,
-						struct page **pages)
-{
-	return 0;
-}
-
-#define cohort_buffer_alloc(...) alloc_pages(__VA_ARGS__)
-
-static inline unsigned int cohort_buffer_order(unsigned int order, unsigned long left)
-{
-	return order;
-}
-
-#define cohort_zspage_alloc(...) alloc_page(__VA_ARGS__)
-
-#endif /* CONFIG_COHORT */
-
-#ifdef CONFIG_COHORT_VNODE
-
-DECLARE_STATIC_KEY_FALSE(cohort_vnode_key);
-
-/*
- * The role of a process: bits of mm->flags that nobody else uses, 0 the default
- * role, else its number.  So it needs no field, and a remote fault finds it.
- */
-#define COHORT_VNODE_SHIFT	56
-#define COHORT_VNODE_BITS	(0xfUL << COHORT_VNODE_SHIFT)
-
-/* A line of /proc/PID/vnode with its NUL. */
-#define COHORT_VNODE_LINE	24
-
-bool cohort_vnode_wanted(void);
-int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
-void cohort_vnode_commit(void);
-const char *cohort_vnode_name(struct task_struct *task);
-int cohort_vnode_move(struct task_struct *task, const char *name);
+/* Which nodes serve a request; lent memory comes back before any is reclaimed. */
 nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask);
-bool __cohort_vnode_oom_eligible(struct task_struct *task,
-				 const nodemask_t *nodemask);
-bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order,
-			      const nodemask_t *nodemask);
-bool __cohort_vnode_compact_due(struct pglist_data *pgdat);
-bool __cohort_vnode_stays_whole(const struct pglist_data *pgdat);
+bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *nodemask);
+#define cohort_vnode_bind(gfp, nid, nodemask) \
+	(cohort_vnode_enabled() ? __cohort_vnode_bind(gfp, nid, nodemask) : (nodemask))
+#define cohort_vnode_take_back(gfp, order, nodemask) \
+	(cohort_vnode_lending() && (nodemask) && __cohort_vnode_take_back(gfp, order, nodemask))
+/* A page was migrated. */
+void __cohort_vnode_moved(unsigned long from, unsigned long to);
+#define cohort_vnode_moved(a, b) COHORT_WHEN(cohort_vnode_lending(), __cohort_vnode_moved(a, b))
 
-/**
- * cohort_vnode_bind() - keep a request in the memory of its role
- * @gfp: the request
- * @nid: the node to begin with; may be changed
- * @nodemask: what a memory policy allows, or NULL
- *
- * In front of everything else, so that reclaim, kswapd and the OOM killer see
- * the nodes too.
- *
- * Return: the nodes for the request, NULL for all.
- */
-static inline nodemask_t *cohort_vnode_bind(gfp_t gfp, int *nid,
-					    nodemask_t *nodemask)
+/* Does the role decide which process may be killed?  May this one? */
+bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask);
+#define cohort_vnode_decides(nodemask) (cohort_vnode_enabled() && (nodemask))
+
+/* A new address space has the role of its parent's, and is a client as it was; exec, too. */
+static inline void cohort_mm_inherit(struct mm_struct *mm)
 {
-	if (static_branch_unlikely(&cohort_vnode_key))
-		return __cohort_vnode_bind(gfp, nid, nodemask);
-	return nodemask;
+	u64 mask = (IS_ENABLED(CONFIG_COHORT_VNODE) ? COHORT_VNODE_BITS : 0) |
+		   (IS_ENABLED(CONFIG_COHORT_PCPA) ? BIT_ULL(COHORT_ENTITLED_BIT) : 0);
+
+	mm->flags |= mask ? READ_ONCE(current->mm->flags) & mask : 0;
 }
 
-/**
- * cohort_vnode_inherit() - a child has the role of its parent, over exec it stays
- * @mm: new address space, not in use yet; current has one
- */
-static inline void cohort_vnode_inherit(struct mm_struct *mm)
+#ifdef CONFIG_COHORT
+/* Free pages that have an owner: no watermark counts them. */
+#define cohort_unusable_free(zone) (cohort_enabled() ? \
+	READ_ONCE((zone)->cohort_soft) + READ_ONCE((zone)->cohort_reserved) : 0)
+
+/* Less those of fixed blocks: what a task that reclaims may get. */
+#define cohort_breachable(zone, free) \
+	((free) - (cohort_enabled() ? min(free, READ_ONCE((zone)->cohort_reserved)) : 0))
+
+/* The pages of an address space are unmapped.  Its domain outlives switching off. */
+void __cohort_mm_exit(struct mm_struct *mm);
+static inline void cohort_mm_exit(struct mm_struct *mm)
 {
-	mm->flags |= READ_ONCE(current->mm->flags) & COHORT_VNODE_BITS;
-}
-
-/**
- * cohort_vnode_take_back() - lent memory before anybody reclaims
- * @gfp: the request that found its nodes short
- * @order: its order
- * @nodemask: its nodes
- *
- * Context: where @gfp may be allocated.
- * Return: true if it is worth looking again.
- */
-static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
-					  const nodemask_t *nodemask)
-{
-	return cohort_vnode_lending() && nodemask &&
-	       __cohort_vnode_take_back(gfp, order, nodemask);
-}
-
-/**
- * cohort_vnode_moved() - a page was migrated
- * @from: its old frame
- * @to: its new frame
- */
-static inline void cohort_vnode_moved(unsigned long from, unsigned long to)
-{
-	if (cohort_vnode_lending())
-		__cohort_vnode_moved(from, to);
-}
-
-/**
- * cohort_vnode_compact_due() - shall kcompactd compact this node now?
- * @pgdat: its node
- */
-static inline bool cohort_vnode_compact_due(struct pglist_data *pgdat)
-{
-	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_compact_due(pgdat);
-}
-
-/**
- * cohort_vnode_stays_whole() - does an operator want this node in one piece?
- * @pgdat: the node
- */
-static inline bool cohort_vnode_stays_whole(const struct pglist_data *pgdat)
-{
-	return static_branch_unlikely(&cohort_vnode_key) && __cohort_vnode_stays_whole(pgdat);
-}
-
-/**
- * cohort_vnode_decides() - does the role decide who may be killed?
- * @nodemask: the nodes that are short of memory, or NULL
- */
-static inline bool cohort_vnode_decides(const nodemask_t *nodemask)
-{
-	return static_branch_unlikely(&cohort_vnode_key) && nodemask;
-}
-
-#else /* !CONFIG_COHORT_VNODE */
-
-static inline bool cohort_vnode_wanted(void)
-{
-	return false;
-}
-
-static inline void cohort_vnode_commit(void) { }
-static inline void cohort_vnode_inherit(struct mm_struct *mm) { }
-
-static inline nodemask_t *cohort_vnode_bind(gfp_t gfp, int *nid,
-					    nodemask_t *nodemask)
-{
-	return nodemask;
-}
-
-static inline bool cohort_vnode_take_back(gfp_t gfp, unsigned int order,
-					  const nodemask_t *nodemask)
-{
-	return false;
-}
-
-static inline void cohort_vnode_moved(unsigned long from, unsigned long to) { }
-
-static inline bool cohort_vnode_compact_due(struct pglist_data *pgdat)
-{
-	return false;
-}
-
-static inline bool cohort_vnode_stays_whole(const struct pglist_data *pgdat)
-{
-	return false;
-}
-
-static inline bool cohort_vnode_decides(const nodemask_t *nodemask)
-{
-	return false;
-}
-
-static inline bool __cohort_vnode_oom_eligible(struct task_struct *task,
-					       const nodemask_t *nodemask)
-{
-	return true;
-}
-
-#endif /* CONFIG_COHORT_VNODE */
-
-#ifdef CONFIG_COHORT_PCPA
-/**
- * cohort_pcpa_inherit() - a child of a client is one, over exec it stays
- * @mm: new address space, not in use yet; current has one
- */
-static inline void cohort_pcpa_inherit(struct mm_struct *mm)
-{
-	mm->flags |= READ_ONCE(current->mm->flags) & (1UL << COHORT_ENTITLED_BIT);
+	if (mm->cohort)
+		__cohort_mm_exit(mm);
 }
 #else
-static inline void cohort_pcpa_inherit(struct mm_struct *mm) { }
+#define cohort_unusable_free(zone) 0UL
+#define cohort_breachable(zone, free) (free)
+#define cohort_mm_exit(mm)	do { } while (0)
 #endif
+
 #endif /* _LINUX_COHORT_H */

@@ -2,28 +2,41 @@
 /*
  * Cohort's own structures.
  *
- *	block	2^order aligned pages taken from the buddy allocator for one
- *		domain; a flat table maps a frame number to its block
- *	domain	blocks whose pages have one lifetime
+ *	block	2^order aligned frames that one owner has; a table maps a frame
+ *		to its block, or to nothing
+ *	room	the blocks of one domain in one zone
+ *	domain	rooms whose pages have one lifetime
+ *	magazine	a few single pages of each owner at hand on a CPU
  *
- * A parked page is free but private to its domain: refcount 0, already
- * through free_pages_prepare(), not PageBuddy, one bit in its block's map.
- * It never holds metadata, so poisoning and debug_pagealloc stay in force.
+ * A free page of a block is an ordinary free page of the buddy allocator:
+ * PageBuddy, merged with its buddies up to the block's order, counted in
+ * NR_FREE_PAGES.  It is linked on a list of its block instead of the zone's,
+ * left out of free_area.nr_free, and counted in zone->cohort_soft.  A page in
+ * a magazine is in the state of one on a per-CPU list.
+ *
+ * A fixed block is kept: it stays its owner's when all of it is free, and only
+ * its keeper takes pages of it.  Its free pages are counted in
+ * zone->cohort_reserved instead.
+ *
+ * Ownership steers, it does not withhold.  The owner is served from its blocks
+ * first; the watermarks do not count pages of blocks; what the ordinary free
+ * pages cannot serve breaches a block before it reclaims by itself.
  *
  * Locks
  *	cohort_mutex		switching schemes on and off; sleeps
- *	cohort_domains_lock	adding to and removing from the list of domains
- *	cohort_domain.lock	a domain's lists and the maps of its blocks
- *	zone->lock		taken alone, after domain.lock was dropped
+ *	cohort_domains_lock	the list of domains; a leaf, interrupts off
+ *	cohort_magazine.lock	one CPU's magazine of one zone; only tried from
+ *				allocations and frees, as they may interrupt
+ *				the holder
+ *	zone->lock		everything else: table, blocks, rooms
  *
- * domains_lock and domain.lock are never held together, nor are the locks of
- * two domains.  Both are leaf locks for the rest of the kernel: taken with
- * interrupts off, in any context but NMI, never under a zone, pcp or lru
- * lock, never held across an allocation, page_owner or zone->lock.
+ * magazine.lock is outside zone->lock.  Neither is held across an allocation,
+ * page_owner or a wakeup.
  *
- * Life times: table entries are never freed.  A domain is freed by RCU after
- * its last block is gone; whoever reads block->dom without the lock does so
- * under rcu_read_lock() and looks again under the lock.
+ * Life times: table entries, fixed blocks among them, are never freed.  A domain, with its rooms, is
+ * freed by RCU after its last block is gone.  block.id may be read without a
+ * lock by the holder of a page: "no owner" stays true as long as the page is
+ * in use, since a block is acquired only while it is wholly free.
  */
 #ifndef _MM_COHORT_COHORT_H
 #define _MM_COHORT_COHORT_H
@@ -37,7 +50,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
-#include "arith.h"
+#include "lib/arith.h"
 
 /* The list of blocks that compaction is emptying; take() never looks there. */
 #define COHORT_BUSY	COHORT_BUCKETS
@@ -45,14 +58,8 @@
 /* A page that cannot move now (locked, in a journal) may soon. */
 #define COHORT_RETRY	(HZ / 2)
 
-/* Blocks worth of holes that pages of drivers may leave before they are filled. */
-#define COHORT_SPARE_BLOCKS	8UL
-
-/*
- * Holes the kernel's single pages may keep while memory is low: as many as slab has
- * that comes and goes, whatever the size of a region.
- */
-#define COHORT_KERNEL_HOLES	(8UL * COHORT_BLOCK_PAGES)
+/* How much longer at most a room rests whose pages again and again cannot move. */
+#define COHORT_REST_MAX	6
 
 /*
  * Pages of an area of vmalloc that is like the kernel's single pages, not like the
@@ -69,9 +76,15 @@
 /* Orders by which free memory should exceed a set: kcompactd works ahead. */
 #define COHORT_AHEAD		2
 
-/* Reservations of one process, and waits for the only one that make more. */
-#define COHORT_SHARDS		4
-#define COHORT_CROWD		32
+/* Pages that go between a block and a magazine under one hold of zone->lock. */
+#define COHORT_ROUND		32U
+
+/* The room of a magazine: each owner's pages, and owners. */
+#define COHORT_ROUNDS		(2 * COHORT_ROUND)
+#define COHORT_SLOTS		16U
+
+/* Largest order that breaches a block: what the kernel cannot do without. */
+#define COHORT_BREACH_ORDER	PAGE_ALLOC_COSTLY_ORDER
 
 /**
  * enum cohort_kind - which lifetime the pages of a domain share
@@ -82,14 +95,14 @@
  *	process that never grows beyond would waste most of a region
  * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim
  * @COHORT_HOT: page cache that survived a sweep: likely to stay
- * @COHORT_BUFFER: block device pages, mostly file system metadata; a journal
+ * @COHORT_BUFFER: metadata pages: page cache of block devices; a journal
  *	pins them for seconds, so they are moved, never dropped by region
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
- * @COHORT_KERNEL: unmovable pages nobody hands a domain: slab, also what can be
+ * @COHORT_KERNEL: unmovable pages no caller hands a domain: slab, also what can be
  *	shrunk, page tables, pipes; and small areas of vmalloc; those of one node
  * @COHORT_ZSPAGE: compressed memory: pages of zsmalloc, which zram swaps to
- * @COHORT_CPB: no page in use: the contiguous page buffer of one CPU
  * @COHORT_NR_KINDS: how many there are
+ * @COHORT_KEPT: no lifetime: fixed blocks, whatever their keeper puts there
  */
 enum cohort_kind {
 	COHORT_PROCESS,
@@ -102,234 +115,389 @@ enum cohort_kind {
 	COHORT_VMALLOC,
 	COHORT_KERNEL,
 	COHORT_ZSPAGE,
-	COHORT_CPB,
 	COHORT_NR_KINDS,
+	COHORT_KEPT = COHORT_NR_KINDS,
 };
+
+struct cohort_room;
 
 /**
  * struct cohort_block - one slot of the frame table
- * @dom: owner; NULL while the buddy allocator owns the frames.  Changes under
- *	the lock of the domain that is or was the owner
- * @node: on @dom's list number @bucket
- * @map: parked pages; stable under @dom's lock
- * @bucket: the list it is on: cohort_bucket() of @map, or COHORT_BUSY
+ * @room: owner; NULL if there is none
+ * @id: of the owner's domain, 0 if there is none; read without the lock
  * @order: of the frames it has, which for a remnant are fewer than its slot's
- * @first: the first of them, as an index in the slot
- * @pfn: first frame of the slot
+ * @bucket: the list it is on: cohort_bucket() of @nr_free, or COHORT_BUSY
+ * @nr_free: pages on @free
+ * @pfn: first frame it has, a multiple of 1 << @order
  * @retry: jiffies before which emptying it is not tried again
+ * @node: on @room's list number @bucket
+ * @free: its free pages, by order below @order; of a fixed block up to it
  *
- * dom == NULL implies map.nr == 0.  While dom is set, every page the block has
- * is either parked or in use, none is PageBuddy, and 0 <= map.nr < 1 << order:
- * a block with all pages parked leaves its domain at once.  Only in a buffer
- * map.nr == 1 << order.
+ * nr_free == sum over o of length(free[o]) << o.  While @room is set, each page
+ * is on @free, in use, in a magazine, or on its way between these; and
+ * nr_free < 1 << order: a block that is wholly free loses its owner at once, if it
+ * is not fixed.  @bucket may lag behind @nr_free after pages were taken by strangers;
+ * fixed blocks are in none but 0.
  */
 struct cohort_block {
-	struct cohort_domain *dom;
-	struct list_head node;
-	struct cohort_map map;
-	unsigned char bucket;
+	struct cohort_room *room;
+	unsigned int id;
 	unsigned char order;
-	unsigned char first;
+	unsigned char bucket;
+	unsigned int nr_free;
 	unsigned long pfn;
 	unsigned long retry;
+	struct list_head node;
+	struct list_head free[];
 };
 
 /**
- * struct cohort_set - frames on their way between a buffer and the free lists
- * @page: the first of them; off the free lists, refcount 0, in no block
- * @order: how many
+ * struct cohort_room - blocks of a domain in one zone
+ * @dom: the domain
+ * @zone: the zone, whose lock protects all below
+ * @nr_blocks: blocks on all lists
+ * @nr_free: sum of their nr_free
+ * @nonempty: bit b set if and only if list[b] is not empty, b < COHORT_BUSY
+ * @list: blocks by bucket, and the busy ones
+ * @young: block that was acquired last; what empties blocks spares it
+ * @breach: on the zone's list of rooms of this kind while @nr_free is not 0
+ * @closed: takes no blocks any more
+ * @retry: jiffies before which packing it is not tried again
+ * @fails: times in a row that packing it was in vain
  */
-struct cohort_set {
-	struct page *page;
-	unsigned int order;
+struct cohort_room {
+	struct cohort_domain *dom;
+	struct zone *zone;
+	unsigned int nr_blocks;
+	unsigned long nr_free;
+	unsigned long nonempty;
+	struct list_head list[COHORT_BUCKETS + 1];
+	struct cohort_block *young;
+	struct list_head breach;
+	bool closed;
+	unsigned long retry;
+	unsigned int fails;
+};
+
+/**
+ * struct cohort_rounds - pages of one owner in a magazine
+ * @id: of the owner's domain
+ * @nr: how many
+ * @page: the pages; the last one is the next to be taken
+ */
+struct cohort_rounds {
+	unsigned int id;
+	unsigned int nr;
+	struct page *page[COHORT_ROUNDS];
+};
+
+/**
+ * struct cohort_magazine - what a CPU has at hand of a zone's blocks
+ * @lock: see above
+ * @slot: owners; domains that live as long as the system have one each
+ */
+struct cohort_magazine {
+	spinlock_t lock;
+	struct cohort_rounds slot[COHORT_SLOTS];
+};
+
+/**
+ * struct cohort_zone - Cohort's part of a zone
+ * @rooms: rooms with free pages, by kind
+ * @pieces: free pieces of blocks, by order
+ * @taint: block that pages which cannot be moved were let into last
+ * @shown: what the statistic says of zone->cohort_soft
+ * @shown_reserved: the same of zone->cohort_reserved
+ * @magazine: of each CPU
+ */
+struct cohort_zone {
+	struct list_head rooms[COHORT_KEPT + 1];
+	unsigned long pieces[COHORT_MAX_ORDER + 1];
+	struct cohort_block *taint;
+	unsigned long shown;
+	unsigned long shown_reserved;
+	struct cohort_magazine __percpu *magazine;
 };
 
 /**
  * struct cohort_domain - blocks with one lifetime
- * @lock: see above
- * @nr_blocks: blocks on all lists
- * @nr_parked: sum of map.nr over them
- * @nonempty: bit b set if and only if list[b] is not empty, b < COHORT_BUSY
- * @list: blocks by bucket, and the busy ones
- * @young: block being filled; the cache sweep spares it.  A set being filled
- *	may be on a list of fuller ones than it is
  * @kind: which lifetime
  * @class: of a process domain: what the process is now
+ * @id: never 0; the kind's number for a domain that lives as long as the system
  * @nr_first: of a process domain: pages it was given from the small domain;
  *	racy, threads may lose a count
- * @nr_waits: faults that found @lock taken; racy as well
- * @shard: of a process domain: more reservations, for threads that fault on
- *	several CPUs at once; set once, gone with the domain
- * @nid: only node to take blocks from, NUMA_NO_NODE for any
  * @ref: the mm (or the scheme), and each queued work
  * @work: compaction
  * @all: on cohort_domains, RCU
  * @rcu: frees the domain
+ * @room: by node and zone; a process's are made when the first block comes
  */
 struct cohort_domain {
-	spinlock_t lock;
-	unsigned int nr_blocks;
-	unsigned long nr_parked;
-	unsigned long nonempty;
-	struct list_head list[COHORT_BUCKETS + 1];
-	struct cohort_block *young;
 	enum cohort_kind kind;
 	enum cohort_class class;
+	unsigned int id;
 	unsigned int nr_first;
-	unsigned int nr_waits;
-	struct cohort_domain *shard[COHORT_SHARDS - 1];
-	int nid;
 	refcount_t ref;
 	struct delayed_work work;
 	struct list_head all;
 	struct rcu_head rcu;
+	struct cohort_room *room[];
 };
 
-/* core.c */
+/**
+ * struct cohort_request - what a page is wanted for
+ * @dom: domain that should own it
+ * @gfp: flags
+ * @alloc_flags: ALLOC_* of the page allocator
+ * @ac: zones and nodes
+ */
+struct cohort_request {
+	struct cohort_domain *dom;
+	gfp_t gfp;
+	unsigned int alloc_flags;
+	const struct alloc_context *ac;
+};
+
+/**
+ * struct cohort_scheme - a scheme that takes blocks, all of one order
+ * @name: as users call it
+ * @key: on while it takes blocks
+ * @order: order of a block
+ * @packed: whole blocks are kept ready for it, by packing the others
+ * @init: makes its domains, or finds them made
+ * @refill: a block for a room; fills @page with single pages, at most @want,
+ *	and returns how many.  Any context, no locks
+ * @room: makes room for a request that may wait; true if it is worth looking
+ *	again.  Optional
+ * @hole: a free page of another domain where no block is to be had.  Optional
+ * @drain: what it keeps for a CPU goes back.  Optional
+ */
+struct cohort_scheme {
+	const char *name;
+	struct static_key_false *key;
+	const unsigned int *order;
+	bool packed;
+	int (*init)(void);
+	unsigned int (*refill)(const struct cohort_request *rq, struct cohort_room *room,
+			       struct page **page, unsigned int want);
+	bool (*room)(const struct cohort_request *rq);
+	struct page *(*hole)(const struct cohort_request *rq);
+	void (*drain)(unsigned int cpu, struct zone *zone);
+};
+
+/**
+ * struct cohort_keeper - what fixed blocks are for
+ * @freed: frames of a block are free again; under zone->lock
+ * @left: a block has lost its owner; under zone->lock
+ * @rests: may a page that is freed wait in a magazine?  Without a lock
+ */
+struct cohort_keeper {
+	void (*freed)(struct cohort_block *blk, unsigned long pfn, unsigned int order);
+	void (*left)(struct cohort_block *blk);
+	bool (*rests)(const struct cohort_block *blk, unsigned long pfn);
+};
+
+/* core/fixed.c */
+extern const struct cohort_keeper *cohort_keeper;
+extern struct cohort_domain cohort_kept;
+int cohort_keeper_on(const struct cohort_keeper *keeper);
+void cohort_keeper_off(struct zone *zone);
+int cohort_fixed_make(unsigned long start, unsigned long end, size_t head);
+void cohort_fixed_enter(struct cohort_room *room, unsigned long pfn);
+void cohort_fixed_leave(unsigned long start, unsigned long end);
+void cohort_fixed_drain(struct zone *zone);
+
+/* core/scheme.c */
 extern struct mutex cohort_mutex;
-extern bool cohort_taking;		/* false: no block is published any more */
-extern unsigned int cohort_order;	/* of a block of the scheme that is on */
-extern unsigned int cohort_region_order;	/* fixed at boot */
-extern bool cohort_region_vmalloc;	/* single unmovable pages have a domain */
-extern unsigned int cohort_cpb_order;	/* changes under cohort_mutex, while off */
-extern unsigned long cohort_parked_max;	/* pages, all zones */
+extern const struct cohort_scheme *cohort_scheme;	/* the one that is on, or was last */
+extern bool cohort_taking;		/* false: no block is acquired any more */
 extern unsigned int cohort_compact_delay_ms;
 extern struct workqueue_struct *cohort_wq;
-int cohort_region_switch(bool on);
-int cohort_cpb_switch(bool on);
-int cohort_cpb_set_order(unsigned int order);
+int cohort_scheme_switch(const struct cohort_scheme *scheme, bool on);
+void cohort_owner_switch(struct static_key_false *key, bool on);
+
+/* core/sysfs.c */
+struct attribute_group;
+extern struct kobject *cohort_kobj;
 int cohort_sysfs_init(void);
+int cohort_sysfs_add(const struct attribute_group *group);
+ssize_t cohort_store_switch(const char *buf, size_t len, int (*turn)(bool on));
+ssize_t cohort_store_kb(const char *buf, size_t len, unsigned long *pages,
+			unsigned long min, unsigned long max);
+ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
+			  unsigned int min, unsigned int max);
 
-/* block.c */
-int cohort_blocks_init(unsigned int order);
-struct cohort_block *cohort_block_of(unsigned long pfn);
-bool cohort_block_publish(struct cohort_domain *dom, struct page *page,
-			  unsigned int order);
-void cohort_block_detach(struct cohort_domain *dom, struct cohort_block *blk,
-			 struct cohort_map *map);
-void cohort_block_move(struct cohort_domain *dom, struct cohort_block *blk,
-		       unsigned int bucket);
-void cohort_domain_fill(struct cohort_domain *dom, struct cohort_block *blk);
-void cohort_block_count(struct cohort_domain *dom, struct cohort_block *blk,
-			struct page *page, long delta);
-unsigned long cohort_block_return(unsigned long pfn,
-				  const struct cohort_map *map);
-unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS]);
+#define COHORT_ATTR_RO(_group, _name)					\
+	static struct kobj_attribute _group##_##_name##_attr =		\
+		__ATTR(_name, 0444, _group##_##_name##_show, NULL)
 
-/* First frame of the slot, which need not be one that the block has. */
-static inline unsigned long cohort_block_pfn(const struct cohort_block *blk)
-{
-	return blk->pfn;
-}
+#define COHORT_ATTR_RW(_group, _name)					\
+	static struct kobj_attribute _group##_##_name##_attr =		\
+		__ATTR(_name, 0644, _group##_##_name##_show, _group##_##_name##_store)
 
-/* First page that the block has. */
-static inline struct page *cohort_block_page(const struct cohort_block *blk)
-{
-	return pfn_to_page(blk->pfn + blk->first);
-}
+/* The file that shows and turns a switch behind a static key. */
+#define COHORT_ATTR_SWITCH(_scheme, _key, _turn)			\
+static ssize_t cohort_##_scheme##_enabled_show(struct kobject *kobj,	\
+				     struct kobj_attribute *attr, char *buf) \
+{									\
+	return sysfs_emit(buf, "%d\n", static_key_enabled(&(_key)));	\
+}									\
+									\
+static ssize_t cohort_##_scheme##_enabled_store(struct kobject *kobj,	\
+				      struct kobj_attribute *attr,	\
+				      const char *buf, size_t len)	\
+{									\
+	return cohort_store_switch(buf, len, _turn);			\
+}									\
+COHORT_ATTR_RW(cohort_##_scheme, enabled)
 
-/* domain.c */
-extern struct list_head cohort_domains;
-struct cohort_domain *cohort_domain_create(enum cohort_kind kind, int nid,
-					   gfp_t gfp);
-void cohort_domain_put(struct cohort_domain *dom);
-void cohort_domain_destroy(struct cohort_domain *dom);
-unsigned long cohort_domain_dissolve(struct cohort_domain *dom, bool full);
-void cohort_domain_trim(struct cohort_domain *dom, unsigned long keep);
-struct page *cohort_domain_take(struct cohort_domain *dom,
-				const struct alloc_context *ac);
-bool cohort_zone_ok(const struct alloc_context *ac, struct page *page);
+#define COHORT_KB(pages)	((pages) << (PAGE_SHIFT - 10))
+
+#include "core/table.h"
+
+/* core/block.c: under zone->lock */
+struct cohort_block *cohort_block_owned(unsigned long pfn);
+void cohort_block_enter(struct cohort_room *room, struct cohort_block *blk,
+			unsigned long pfn, unsigned int order);
+void cohort_block_leave(struct cohort_block *blk);
+void cohort_block_move(struct cohort_block *blk, unsigned int bucket);
+void cohort_block_place(struct cohort_block *blk);
+unsigned long cohort_block_dissolve(struct cohort_block *blk);
+bool cohort_block_usable(const struct cohort_block *blk);
+unsigned int cohort_block_take(struct cohort_block *blk, struct page **page,
+			       unsigned int want);
+struct page *cohort_block_piece(struct cohort_block *blk, unsigned int order);
+void cohort_zone_show(struct zone *zone);
+
+/* and without it */
+bool cohort_block_parked(const struct page *page);
+unsigned long cohort_block_after(unsigned long pfn, int order);
+void cohort_range_dissolve(unsigned long start_pfn, unsigned long end_pfn);
+
+/* core/room.c */
+struct cohort_room *cohort_room_of(struct cohort_domain *dom, struct zone *zone);
+void cohort_room_init(struct cohort_room *room, struct cohort_domain *dom, struct zone *zone);
+void cohort_pages_reverse(struct page **page, unsigned int nr);
+unsigned int cohort_room_take(struct cohort_room *room, struct page **page,
+			      unsigned int want);
+unsigned int cohort_room_acquire(struct cohort_room *room, int highest_zoneidx,
+				 unsigned long mark, struct page **page, unsigned int want);
 struct page *cohort_domain_take_hole(struct cohort_domain *dom,
-				     const struct alloc_context *ac);
-void cohort_dissolve_all(void);
-unsigned long cohort_parked_in(enum cohort_kind kind);
-unsigned long cohort_parked(void);
-bool cohort_grow(struct cohort_domain *dom, struct zone *zone, int highest_zoneidx,
-		 unsigned long mark);
-unsigned long cohort_low_mark(const struct zone *zone);
+				     const struct cohort_request *rq);
+void cohort_room_dissolve(struct cohort_room *room, bool close);
 bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 			 const struct alloc_context *ac);
+bool cohort_node_ok(const struct alloc_context *ac, int nid);
+bool cohort_hand_out(struct page *page, unsigned int order, gfp_t gfp,
+		     unsigned int alloc_flags, struct zone *preferred);
+struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
+				  const struct alloc_context *ac);
 
-/* compact.c */
-struct cohort_block *cohort_pick_victim(struct cohort_domain *dom);
-bool cohort_unpick(struct cohort_domain *dom, struct cohort_block *blk);
+/* core/magazine.c */
+struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
+				  struct cohort_room *room);
+void cohort_magazine_fill(struct zone *zone, unsigned int id, struct page **page,
+			  unsigned int nr);
+void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id);
+bool cohort_owned_free(struct page *page, unsigned long pfn, unsigned int order);
+void cohort_zone_drain(unsigned int cpu, struct zone *zone);
+
+/* Rooms a domain may have. */
+static inline unsigned int cohort_nr_rooms(void)
+{
+	return nr_node_ids * MAX_NR_ZONES;
+}
+
+/* core/domain.c */
+extern struct list_head cohort_domains;
+struct cohort_domain *cohort_domain_create(enum cohort_kind kind, gfp_t gfp);
+int cohort_domain_rooms(struct cohort_domain *dom);
+void cohort_domain_put(struct cohort_domain *dom);
+void cohort_domain_destroy(struct cohort_domain *dom);
+void cohort_domain_drain(struct cohort_domain *dom);
+void cohort_domain_dissolve(struct cohort_domain *dom);
+void cohort_dissolve_all(void);
+unsigned long cohort_domain_free(const struct cohort_domain *dom);
+unsigned int cohort_domain_blocks(const struct cohort_domain *dom);
+unsigned long cohort_free_in(enum cohort_kind kind);
+unsigned long cohort_soft(void);
+
+/* core/process.c */
+struct cohort_domain *cohort_mm_domain(struct mm_struct *mm);
+void cohort_class_note(struct task_struct *task);
+void cohort_each_process(void (*note)(struct task_struct *task));
+
+/* core/compact.c */
+struct cohort_block *cohort_pick_victim(struct cohort_room *room);
+bool cohort_unpick(struct cohort_room *room, struct cohort_block *blk);
 struct folio *cohort_get_single(struct page *page);
 bool cohort_isolate_page(struct page *page, struct list_head *list);
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
-unsigned int cohort_evacuate(struct cohort_domain *dom, struct list_head *list,
-			     bool may_wait);
-void cohort_compact_low(void);
-void cohort_compact_swapped(void);
+unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
+			     struct list_head *list, bool may_wait);
+bool cohort_compact_block(struct cohort_room *room, bool may_wait,
+			  unsigned int *blocks, unsigned int *moved);
+unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most);
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait);
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
 void cohort_compact_work(struct work_struct *work);
 
-/* region.c */
-int cohort_region_init(void);
-struct page *cohort_region_hole(struct cohort_domain *dom,
-				const struct alloc_context *ac);
-struct cohort_domain *cohort_cache_victims(int nid, struct cohort_block **blk,
-					   struct list_head *victims,
-					   struct list_head *survivors);
-bool cohort_region_room(int nid);
-bool cohort_cache_settle(struct cohort_domain *dom, struct cohort_block *blk,
-			 struct list_head *survivors, unsigned int dropped);
+/* One part in so many of memory is kept ready as whole blocks. */
+#define COHORT_HEADROOM_PART	64
 
-/* cpb.c */
-extern const char *const cohort_cpb_refills[2];	/* by cohort_cpb_remnants */
-extern bool cohort_cpb_remnants;	/* refill prefers remnants to splitting */
-extern unsigned long cohort_cpb_limit;	/* pages a CPU's buffer may hold */
-int cohort_cpb_init(void);
-bool cohort_cpb_put(struct page *page);
-bool cohort_cpb_over(void);
-bool cohort_cpb_refill(struct cohort_domain *dom, gfp_t gfp,
-		       unsigned int alloc_flags, const struct alloc_context *ac);
-struct cohort_domain *cohort_cpb_buffer(unsigned int cpu);
-struct cohort_domain *cohort_cpb_shard(struct cohort_domain *dom);
-void cohort_cpb_set_class(struct cohort_domain *dom, enum cohort_class class);
-void cohort_cpb_exit(struct cohort_domain *dom);
-int cohort_cpb_cpu_prepare(unsigned int cpu);
-int cohort_cpb_cpu_dead(unsigned int cpu);
+/* core/pack.c */
+extern unsigned long cohort_headroom;	/* pages of whole blocks kept ready, all nodes */
+int cohort_pack_init(void);
+unsigned long cohort_whole(const struct zone *zone);
+unsigned long cohort_zone_headroom(struct zone *zone);
+unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark);
+bool cohort_blocks_short(struct zone *zone);
+void cohort_pack_wake(struct zone *zone);
+void cohort_pack_low(struct pglist_data *pgdat);
+void cohort_pack_drain(void);
 
-/* buffer.c */
-void cohort_buffer_done(struct page *page, unsigned long nr, int order);
-ssize_t cohort_buffer_read(unsigned int which, char *buf);
-
-/* buddy.h, inside mm/page_alloc.c */
-struct page *cohort_buddy_take(struct zone *zone, unsigned int order, int mt);
-unsigned int cohort_buddy_take_sets(struct zone *zone, unsigned int order,
-				    bool remnants, unsigned int want,
-				    struct cohort_set *set);
-void cohort_buddy_give_sets(struct zone *zone, const struct cohort_set *set,
-			    unsigned int nr);
-bool cohort_buddy_has(struct zone *zone, unsigned int order);
+/*
+ * host/page_alloc.h, inside mm/page_alloc.c.  Under zone->lock:
+ */
+struct page *cohort_buddy_rmqueue(struct zone *zone, unsigned int order, int mt,
+				  unsigned int alloc_flags);
+void cohort_buddy_expand(struct zone *zone, struct page *page, unsigned int low,
+			 unsigned int high);
+void cohort_buddy_split(struct zone *zone, struct page *page, unsigned int low,
+			unsigned int high);
+void cohort_buddy_merge(struct zone *zone, struct page *page, unsigned int order);
+void cohort_buddy_relink(struct zone *zone, struct page *page, unsigned int order);
+void cohort_buddy_rejoin(struct zone *zone, struct page *page, unsigned int order);
+struct page *cohort_buddy_remnant(struct zone *zone, unsigned int order);
+/* Without it: */
+void cohort_buddy_free(struct page *page, unsigned int order);
 void cohort_buddy_give(struct page *page, unsigned int order);
-void cohort_buddy_give_map(unsigned long pfn, const struct cohort_map *map);
+bool cohort_free_prepare(struct page *page);
+void cohort_buddy_free_bulk(struct zone *zone, struct page **page, unsigned int nr);
+bool cohort_buddy_has(struct zone *zone, unsigned int order);
 bool cohort_prep_pages(struct page *page, unsigned int order, gfp_t gfp,
 		       unsigned int alloc_flags, struct zone *preferred);
-bool cohort_prep_page(struct page *page, gfp_t gfp, unsigned int alloc_flags,
-		      struct zone *preferred);
+struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
+				       struct cohort_domain *dom);
+
+/* host/mempolicy.h */
+struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
 
 #ifdef CONFIG_COHORT_DEBUG
-void cohort_check_domain(struct cohort_domain *dom);
+void cohort_check_room(struct cohort_room *room);
 #else
-static inline void cohort_check_domain(struct cohort_domain *dom) { }
+static inline void cohort_check_room(struct cohort_room *room) { }
 #endif
 
 /* Pages of the others can be moved or dropped. */
+static inline bool cohort_kind_unmovable(enum cohort_kind kind)
+{
+	return kind == COHORT_VMALLOC || kind == COHORT_KERNEL;
+}
+
 static inline bool cohort_unmovable(const struct cohort_domain *dom)
 {
-	return dom->kind == COHORT_VMALLOC || dom->kind == COHORT_KERNEL;
+	return cohort_kind_unmovable(dom->kind);
 }
-
-static inline unsigned int cohort_pages(void)
-{
-	return 1U << cohort_order;
-}
-
-/* sysfs.c */
-ssize_t cohort_store_switch(const char *buf, size_t len, int (*turn)(bool on));
-ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
-			  unsigned int min, unsigned int max);
 
 #endif /* _MM_COHORT_COHORT_H */

@@ -51,6 +51,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "cohort": ("cohort",),
     "order9": ("cohort", "order9"),
     "debug": ("cohort", "debug", "kunit"),
+    "lockstat": ("cohort", "lockstat"),
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from cohort import paths
 from cohort.errors import GuestError
+from cohort.kernel import config
 from cohort.kernel.build import Kernel
 from cohort.log import Update
 from cohort.vm import guest
@@ -22,8 +23,11 @@ RESULT = re.compile(
 PLAN = re.compile(r"^(\s*)1\.\.(\d+)$")
 SUBTEST = re.compile(r"^\s*# Subtest: (.+)$")
 STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*\w+\])? ")
+SUITE = re.compile(r'^static struct kunit_suite \w+ = \{\s+\.name = "(\w+)"', re.MULTILINE)
+OBJECTS = re.compile(r"^obj-(?:y|\$\((CONFIG_\w+)\))\s*\+= (.*)$", re.MULTILINE)
 SPLAT = re.compile(r"WARNING:|BUG:|KASAN|UBSAN|INFO: (?:possible|suspicious|inconsistent)|Oops")
 
+SUITES = paths.OVERLAY / "mm/cohort/tests"
 MEMORY_MB = 1024
 SILENT_S = 120.0
 
@@ -128,6 +132,26 @@ def _close_suite(report: Report, suite: str, planned: int, seen: int) -> None:
         report.problems.append(f"suite {suite} planned {planned} cases and ran {seen}")
 
 
+def built_in(kernel_config: str, where: Path = SUITES) -> set[str]:
+    """The suites a kernel of this configuration has by their names, as `where`/Makefile says."""
+    asked = config.parse(kernel_config, ".config")
+    on = {symbol for symbol, request in asked.items() if request.value == "y"}
+    if "CONFIG_COHORT_KUNIT_TEST" not in on:
+        return set()
+    names: set[str] = set()
+    for symbol, objects in OBJECTS.findall((where / "Makefile").read_text().replace("\\\n", " ")):
+        if not symbol or symbol in on:
+            for word in objects.split():
+                names.update(SUITE.findall((where / word).with_suffix(".c").read_text()))
+    return names
+
+
+def missing(report: Report, wanted: set[str]) -> list[str]:
+    """A problem for each suite that should have run and did not."""
+    ran = {case.suite for case in report.cases}
+    return [f"suite {name} did not run" for name in sorted(wanted - ran)]
+
+
 def run(kernel: Kernel, update: Update, timeout_s: float) -> Report:
     """Boot the kernel without a user space: the suites run, then it panics and QEMU ends."""
     directory = paths.made("kunit") / f"{kernel.release}-{kernel.id[:8]}"
@@ -142,5 +166,6 @@ def run(kernel: Kernel, update: Update, timeout_s: float) -> Report:
             raise
     report.log = spec.console
     report.problems = [x for x in report.problems if "Unable to mount root" not in x]
+    report.problems += missing(report, built_in(kernel.config.read_text()))
     update(report.total, report.total)
     return report

@@ -261,6 +261,16 @@ def _experiment_lines(w: Workload) -> Iterator[str]:
             fill_kb=w.orders.fill_mb.value * 1024,
             quiet_ms=w.orders.quiet_ms.value,
         )
+    if w.scale is not None:
+        yield _experiment(
+            "scale",
+            pages=w.scale.mb.value * PAGES_PER_MB,
+            rounds=w.scale.rounds.value,
+            turns=w.scale.turns.value,
+            tasks=w.scale.tasks.value,
+            step=w.scale.step.value,
+            quiet_ms=w.scale.quiet_ms.value,
+        )
 
 
 def _experiment(kind: str, **keys: int) -> str:

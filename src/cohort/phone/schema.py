@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,14}$")]
-EXPERIMENTS = ("exit", "throughput", "bench", "orders")
+EXPERIMENTS = ("exit", "throughput", "bench", "orders", "scale")
 ProcessClass = Literal["persistent", "service", "normal"]
 
 
@@ -312,6 +312,20 @@ class OrdersExperiment(Strict):
     quiet_ms: Count
 
 
+class ScaleExperiment(Strict):
+    """1, `step`, ... up to `tasks` workers go `rounds` times through each operation on `mb`.
+
+    With `turns`, region, cpb and neither are on in turn so often; with 0, what was booted is.
+    """
+
+    mb: Positive
+    rounds: Positive
+    turns: Count
+    tasks: Positive
+    step: Positive
+    quiet_ms: Count
+
+
 class Bench(Strict):
     """Programs of the distribution that run one after the other, the launches done.
 
@@ -397,6 +411,7 @@ class Workload(Strict):
     throughput: ThroughputExperiment | None = None
     bench: Bench | None = None
     orders: OrdersExperiment | None = None
+    scale: ScaleExperiment | None = None
 
     @property
     def memory_mb(self) -> int:
@@ -425,6 +440,10 @@ class Workload(Strict):
         self._check_use()
         if self.exit is not None and self.exit.cpus.value > self.cpus:
             raise ValueError(f"exit.cpus: the machine has {self.cpus}")
+        if self.scale is not None and self.scale.tasks.value > self.cpus:
+            raise ValueError(f"scale.tasks: the machine has {self.cpus}")
+        if self.scale is not None and self.scale.step.value < 2:
+            raise ValueError("scale.step: is less than 2")
         return self
 
     def _check_camera(self) -> None:

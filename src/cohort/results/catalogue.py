@@ -44,10 +44,20 @@ class Metric:
     special: bool = False
 
 
-def _ui(order: int) -> Metric:
-    title = f"unusable free space, order {order}"
+def _ui(name: str, what: str, order: int) -> Metric:
     shown = order in (4, 6, 8)
-    return Metric(f"ui_order{order}", title, "", "lower", GROUPS[0], 3, shown)
+    return Metric(
+        f"{name}_order{order}", f"{what}, order {order}", "", "lower", GROUPS[0], 3, shown
+    )
+
+
+def _chain(name: str, what: str) -> tuple[Metric, Metric]:
+    """How UI(4) goes from kill to kill."""
+    rise, after = f"rise of order 4 a kill{what}", f"order 4 after a kill{what}"
+    return (
+        Metric(f"{name}_slope_per_kill", rise, "", "lower", GROUPS[0], 4, shown=False),
+        Metric(f"{name}_after_kill", after, "", "lower", GROUPS[0], 3, shown=False),
+    )
 
 
 def _freed_ui(order: int) -> Metric:
@@ -125,14 +135,10 @@ def _rate(name: str, what: str, cpus: int) -> Metric:
 
 
 METRICS: tuple[Metric, ...] = (
-    *(_ui(order) for order in ORDERS),
-    Metric(
-        *("ui_order4_slope_per_kill", "rise of order 4 a kill", "", "lower", GROUPS[0], 4),
-        shown=False,
-    ),
-    Metric(
-        *("ui_order4_after_kill", "order 4 after a kill", "", "lower", GROUPS[0], 3), shown=False
-    ),
+    *(_ui("ui", "unusable free space", order) for order in ORDERS),
+    *(_ui("ui_all", "the same, parked included", order) for order in ORDERS),
+    *_chain("ui_order4", ""),
+    *_chain("ui_all_order4", ", parked included"),
     Metric("buffer_order8_share", "bytes in 1 MiB pieces", "", "higher", GROUPS[1], 3),
     Metric("buffer_order4_share", "bytes in 64 KiB pieces", "", "lower", GROUPS[1], 3),
     Metric("buffer_order0_share", "bytes in single pages", "", "lower", GROUPS[1], 3),

@@ -11,10 +11,14 @@ Number = float | int | None
 _EXIT = tuple(m.name for m in METRICS if m.name.startswith(("freed_", "own_", "touch_")))
 
 
-def moment(frames: Frames, when: str) -> Floats | None:
-    """The free blocks by order at that moment of an experiment; None if there was none."""
+def moment(frames: Frames, when: str, owned: bool = False) -> Floats | None:
+    """The free blocks by order at that moment of an experiment; None if there was none.
+
+    Free chunks of owned blocks are in it with `owned` only.
+    """
     at = np.flatnonzero((frames.moments["when"] == when).to_numpy(dtype=bool))
-    return np.asarray(frames.moment_blocks[at[0]]) if len(at) else None
+    blocks = frames.all_moment_blocks if owned else frames.moment_blocks
+    return np.asarray(blocks[at[0]]) if len(at) else None
 
 
 def without_clock(programs: pd.DataFrame) -> pd.DataFrame:

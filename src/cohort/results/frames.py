@@ -1,6 +1,6 @@
 """A run's records as data frames: one frame a kind of record, one row a record."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,10 @@ class Frames:
     """The records of one run.
 
     `vm` has one row per sample and one column per name of /proc/vmstat, as the kernel spells them.
-    `free_blocks` has one row per sample and one column per order 0..10: free blocks of all zones;
-    `kill_blocks` the same after each kill (not a number where it is not known), `moment_blocks` at
-    each moment of an experiment. `ram_pages` is 0 where it is not known.
+    `free_blocks` has one row per sample and one column per order 0..10: free blocks of all zones
+    that have no owner; `kill_blocks` the same after each kill, `moment_blocks` at each moment of an
+    experiment. `all_free_blocks` and so on have the free chunks of owned blocks, too. A row is not
+    a number where it is not known. `ram_pages` is 0 where it is not known.
     """
 
     launches: pd.DataFrame
@@ -101,6 +102,9 @@ class Frames:
     free_blocks: Floats
     kill_blocks: Floats
     moment_blocks: Floats
+    all_free_blocks: Floats
+    all_kill_blocks: Floats
+    all_moment_blocks: Floats
     ram_pages: int
 
     @property
@@ -141,6 +145,7 @@ class _Reader:
         self.vm_names: list[str] = []
         self.ram_pages = 0
         self.blocks: dict[str, list[Floats]] = {"sample": [], "kill": [], "moment": []}
+        self.owned: dict[str, list[Floats]] = {"sample": [], "kill": [], "moment": []}
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Take one record; raises as Python does when it is not as it should be."""
@@ -155,8 +160,18 @@ class _Reader:
         if kind in self.blocks:
             unknown = kind == "kill" and "buddy" not in record
             self.blocks[kind].append(NO_BLOCKS if unknown else _free_blocks(record))
+            self.owned[kind].append(self._owned_blocks(record))
         if kind == "sample" and len(record["vm"]) != len(self.vm_names):
             raise ValueError(f"{len(record['vm'])} vmstat values for {len(self.vm_names)} names")
+
+    def _owned_blocks(self, record: Mapping[str, Any]) -> Floats:
+        """Free chunks of owned blocks by order: none where nothing is parked."""
+        if "owned" in record:
+            return _by_order(np.array(record["owned"], dtype=float), "owned")
+        # Of kernels before `owned`, what was parked is known, its orders are not.
+        vm = dict(zip(self.vm_names, record.get("vm", ()), strict=False))
+        parked = record.get("parked_kb") if record["r"] == "kill" else vm.get("nr_cohort_free", 0)
+        return np.zeros_like(NO_BLOCKS) if parked == 0 else NO_BLOCKS
 
     def frames(self) -> Frames:
         """What was taken so far."""
@@ -164,6 +179,8 @@ class _Reader:
             kind: pd.DataFrame(self.rows[kind], columns=[*columns, *_OPTIONAL.get(kind, ())])
             for kind, columns in _COLUMNS.items()
         }
+        free = {kind: _stacked(rows) for kind, rows in self.blocks.items()}
+        owned = {kind: _stacked(rows) for kind, rows in self.owned.items()}
         return Frames(
             launches=frames["launch"],
             buffers=frames["buffer"],
@@ -187,9 +204,12 @@ class _Reader:
             work=frames["work"],
             sizes=frames["reclaim"],
             vm=pd.DataFrame(frames["sample"]["vm"].tolist(), columns=self.vm_names),
-            free_blocks=_stacked(self.blocks["sample"]),
-            kill_blocks=_stacked(self.blocks["kill"]),
-            moment_blocks=_stacked(self.blocks["moment"]),
+            free_blocks=free["sample"],
+            kill_blocks=free["kill"],
+            moment_blocks=free["moment"],
+            all_free_blocks=free["sample"] + owned["sample"],
+            all_kill_blocks=free["kill"] + owned["kill"],
+            all_moment_blocks=free["moment"] + owned["moment"],
             ram_pages=self.ram_pages,
         )
 
@@ -207,29 +227,48 @@ def pages_by_order(free_blocks: Floats) -> Floats:
 def unusable_index(free_blocks: Floats, order: int) -> Floats:
     """UI(order) of each row: the share of free memory that cannot serve a request of that order.
 
-    A row without any free page counts as 1, as in the kernel's extfrag/unusable_index.
+    A row without any free page counts as 1, as in the kernel's extfrag/unusable_index; one that is
+    not a number stays so.
     """
     pages = pages_by_order(free_blocks)
     total = pages.sum(axis=1)
     usable = pages[:, order:].sum(axis=1)
-    share = np.divide(usable, total, out=np.zeros_like(total), where=total > 0)
+    share = np.divide(usable, total, out=np.zeros_like(total), where=total != 0)
     return np.asarray(1.0 - share)
 
 
-def kill_chain(frames: Frames, order: int) -> Floats:
-    """UI(order) of free memory along the kills: before the first one, then right after each.
+def kill_chain(frames: Frames, order: int, owned: bool = False) -> Floats:
+    """UI(order) along the kills: before the first one, then right after each.
 
-    Not a number where it is not known. Empty without a kill.
+    Of free memory without an owner, or of all with `owned`. Not a number where it is not known.
+    Empty without a kill.
     """
     if not len(frames.kills):
         return np.empty(0)
+    samples = frames.all_free_blocks if owned else frames.free_blocks
+    kills = frames.all_kill_blocks if owned else frames.kill_blocks
     earlier = (frames.samples["t"] < frames.kills["t"].min()).to_numpy(dtype=bool)
-    before = frames.free_blocks[earlier][-1:] if earlier.any() else NO_BLOCKS[None]
-    blocks = np.concatenate([before, frames.kill_blocks])
-    known = ~np.isnan(blocks).any(axis=1)
-    chain = np.full(len(blocks), np.nan)
-    chain[known] = unusable_index(blocks[known], order)
-    return chain
+    before = samples[earlier][-1:] if earlier.any() else NO_BLOCKS[None]
+    return unusable_index(np.concatenate([before, kills]), order)
+
+
+def parked_pages(vm: pd.DataFrame) -> Floats:
+    """Per sample, free pages with an owner: of blocks that may be breached, and of the area.
+
+    Older kernels hid some or all of them (`nr_cohort_free`).
+    """
+    return _sum_of(vm, ("nr_cohort_owned", "nr_cohort_reserved", "nr_cohort_free"))
+
+
+def all_free_pages(vm: pd.DataFrame) -> Floats:
+    """Per sample, all free pages: MemFree, and what older kernels hid from it."""
+    return _sum_of(vm, ("nr_free_pages", "nr_cohort_free"))
+
+
+def _sum_of(vm: pd.DataFrame, counters: Sequence[str]) -> Floats:
+    """Those of these counters that the kernel has, added up."""
+    there = [name for name in counters if name in vm.columns]
+    return vm[there].sum(axis=1).to_numpy(dtype=float)
 
 
 def find_us(buffers: pd.DataFrame) -> pd.Series:
@@ -245,6 +284,10 @@ def _stacked(rows: list[Floats]) -> Floats:
 def _free_blocks(record: Mapping[str, Any]) -> Floats:
     """Free blocks by order, summed over the zones of a sample's `buddy`."""
     zones = np.array([zone[1:] for zone in record["buddy"]], dtype=float)
-    if zones.ndim != 2 or not 1 <= zones.shape[1] <= len(ORDERS) + 1:
-        raise ValueError(f"buddy does not have 1 to {len(ORDERS) + 1} orders a zone")
-    return all_orders(zones.sum(axis=0))
+    return _by_order(zones.sum(axis=0), "buddy")
+
+
+def _by_order(counts: Floats, what: str) -> Floats:
+    if counts.ndim != 1 or not 1 <= len(counts) <= len(ORDERS) + 1:
+        raise ValueError(f"{what} does not have 1 to {len(ORDERS) + 1} orders")
+    return all_orders(counts)

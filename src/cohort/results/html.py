@@ -19,7 +19,8 @@ _PICTURES = {
         "Unusable free space",
         "Share of free memory that lies in blocks too small for a request of that order: 0 is not "
         "fragmented, 1 is no such block left. Lines are medians over the seeds, bands go from the "
-        "least to the greatest; the metrics are means over the shaded second half.",
+        "least to the greatest; the metrics are means over the shaded second half. Dashed: the "
+        "same with parked memory, the free pages of blocks that have an owner.",
     ),
     "map": (
         "Physical memory",
@@ -36,7 +37,9 @@ _PICTURES = {
     ),
     "memory": (
         "Free memory and kills",
-        "Free memory does not include parked memory, which only its owner may use.",
+        "Parked memory is the part of free memory that has an owner: that owner is served from it "
+        "first, others before they would have to reclaim. What is free in the page-cache-preferred "
+        "area counts as parked, too.",
     ),
 }
 _VERSIONS = {

@@ -21,9 +21,11 @@ from cohort.results.frames import (
     MIB,
     PAGE,
     PIECE_PAGES,
+    Floats,
     Frames,
     find_us,
     kill_chain,
+    parked_pages,
     read_frames,
     unusable_index,
 )
@@ -63,11 +65,16 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
 
 def _fragmentation(frames: Frames) -> dict[str, Number]:
     """UI of each order, mean over the samples of the second half; after an exit if there is one."""
-    if (after := moment(frames, "after")) is not None:
-        return {f"ui_order{x}": float(unusable_index(after[None], x)[0]) for x in ORDERS}
     late = (frames.samples["n"] > frames.half).to_numpy(dtype=bool)
-    blocks = frames.free_blocks[late]
-    return {f"ui_order{x}": _mean(unusable_index(blocks, x)) for x in ORDERS}
+    blocks = {"ui": frames.free_blocks[late], "ui_all": frames.all_free_blocks[late]}
+    after, all_after = moment(frames, "after"), moment(frames, "after", owned=True)
+    if after is not None and all_after is not None:
+        blocks = {"ui": after[None], "ui_all": all_after[None]}
+    return {
+        f"{name}_order{x}": _known_mean(unusable_index(rows, x))
+        for name, rows in blocks.items()
+        for x in ORDERS
+    }
 
 
 def _buffers(buffers: pd.DataFrame) -> dict[str, Number]:
@@ -155,9 +162,8 @@ def _reclaim(vm: pd.DataFrame) -> dict[str, Number]:
 
 def _cost(frames: Frames) -> dict[str, Number]:
     """Memory held back, and the time of an anonymous page fault on fresh memory."""
-    vm, faults = frames.vm, frames.faults
-    none_parked = pd.Series(0, index=vm.index)
-    parked = vm.get("nr_cohort_free", none_parked).to_numpy(dtype=float) * PAGE / MIB
+    faults = frames.faults
+    parked = parked_pages(frames.vm) * PAGE / MIB
     touched = faults[faults["when"] == "boot"]
     if len(frames.programs):
         touched = without_clock(frames.programs)
@@ -172,16 +178,16 @@ def _cost(frames: Frames) -> dict[str, Number]:
 
 def _kill_chain(frames: Frames) -> dict[str, Number]:
     """UI(4) right after a kill, and by least squares how much it rises from one to the next."""
-    chain = kill_chain(frames, 4)
-    steps = np.flatnonzero(~np.isnan(chain))
-    enough = len(steps) >= SHORTEST_CHAIN
-    after = chain[1:]
-    return {
-        "ui_order4_slope_per_kill": (
-            float(np.polyfit(steps, chain[steps], 1)[0]) if enough else None
-        ),
-        "ui_order4_after_kill": _mean(after[~np.isnan(after)]),
-    }
+    values: dict[str, Number] = {}
+    for name, owned in (("ui_order4", False), ("ui_all_order4", True)):
+        chain = kill_chain(frames, 4, owned)
+        steps = np.flatnonzero(~np.isnan(chain))
+        enough = len(steps) >= SHORTEST_CHAIN
+        slope = float(np.polyfit(steps, chain[steps], 1)[0]) if enough else None
+        after = chain[1:]
+        values[f"{name}_slope_per_kill"] = slope
+        values[f"{name}_after_kill"] = _mean(after[~np.isnan(after)])
+    return values
 
 
 def _ratio(part: int | None, whole: int | None) -> float | None:
@@ -190,6 +196,11 @@ def _ratio(part: int | None, whole: int | None) -> float | None:
 
 def _mean(values: Any) -> float | None:
     return float(np.mean(values)) if len(values) else None
+
+
+def _known_mean(values: Floats) -> float | None:
+    """The mean; None if one of them is not a number."""
+    return None if np.isnan(values).any() else _mean(values)
 
 
 def _percentile(values: "pd.Series[float]", percent: float) -> float | None:

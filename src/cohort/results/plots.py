@@ -20,11 +20,13 @@ _WIDTH = 10.5
 _COLOURS = {
     "none": "#5f6368",
     "tuned": "#e69f00",
+    "tuned-compact": "#a0522d",
     "mthp16": "#e3b8d8",
     "mthp32": "#cc8abf",
     "mthp": "#b35fa0",
     "mglru": "#8c6d46",
     "tuned-mglru": "#c9b000",
+    "tuned-compact-mglru": "#bc8f8f",
     "region": "#0072b2",
     "region-mglru": "#56b4e9",
     "region5": "#9ecae1",
@@ -45,7 +47,7 @@ _PIECES = {
 }
 _MEMORY = {
     "free_mb": "free (MiB)",
-    "parked_mb": "parked by Cohort (MiB)",
+    "parked_mb": "of it parked (MiB)",
     "file_mb": "page cache (MiB)",
     "kills": "apps killed so far",
 }
@@ -107,6 +109,7 @@ def _draw_ui(results: Sequence[Result]) -> Figure:
     axes = figure.subplots(2, 2, sharex=True, sharey=True).flat
     for order, ax in zip(UI_ORDERS, axes, strict=True):
         _lines(ax, results, f"ui_order{order}")
+        _dashes(ax, results, f"ui_all_order{order}")
         ax.set_title(f"order {order} ({_size(order)})")
         ax.set_ylim(0, 1.02)
         _shade_second_half(ax, results)
@@ -117,7 +120,7 @@ def _draw_ui(results: Sequence[Result]) -> Figure:
 
 
 def _draw_memory(results: Sequence[Result]) -> Figure:
-    """Free, parked and cache memory and kills over the launches."""
+    """Free memory, what of it is parked, page cache and kills over the launches."""
     figure = Figure(figsize=(_WIDTH, 5.6), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True).flat
     for (name, title), ax in zip(_MEMORY.items(), axes, strict=True):
@@ -204,14 +207,27 @@ def _draw_latency(results: Sequence[Result]) -> Figure | None:
 def _lines(ax: Axes, results: Sequence[Result], name: str) -> None:
     """One line a policy: the median over its seeds, in a band from least to greatest."""
     for policy, colour in policy_colours(results).items():
-        runs = [r for r in results if r.policy == policy and r.series[name]]
-        columns = [pd.Series(r.series[name], index=r.series["n"], dtype=float) for r in runs]
-        if not columns:
+        over = _over_launches(results, policy, name)
+        if over is None:
             continue
-        over = pd.concat(columns, axis=1)
-        if len(columns) > 1:
+        if len(over.columns) > 1:
             ax.fill_between(over.index, over.min(axis=1), over.max(axis=1), color=colour, alpha=0.2)
         ax.plot(over.index, over.median(axis=1), color=colour, label=policy, linewidth=1.3)
+
+
+def _dashes(ax: Axes, results: Sequence[Result], name: str) -> None:
+    """One dashed line a policy, the median over its seeds; none where no run knows the values."""
+    for policy, colour in policy_colours(results).items():
+        over = _over_launches(results, policy, name)
+        if over is not None and over.notna().any(axis=None):
+            ax.plot(over.index, over.median(axis=1), "--", color=colour, linewidth=1.0)
+
+
+def _over_launches(results: Sequence[Result], policy: str, name: str) -> pd.DataFrame | None:
+    """A series of a policy by launch, a column a seed; None if no run has it."""
+    runs = [r for r in results if r.policy == policy and r.series[name]]
+    columns = [pd.Series(r.series[name], index=r.series["n"], dtype=float) for r in runs]
+    return pd.concat(columns, axis=1) if columns else None
 
 
 def _shade_second_half(ax: Axes, results: Sequence[Result]) -> None:

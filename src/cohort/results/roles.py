@@ -5,7 +5,14 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import MIB, PAGE, Frames, pages_by_order, unusable_index
+from cohort.results.frames import (
+    MIB,
+    PAGE,
+    Frames,
+    all_free_pages,
+    pages_by_order,
+    unusable_index,
+)
 
 TRUSTED = "trusted"
 """Every other role is one of the untrusted."""
@@ -72,10 +79,9 @@ def _ui(frames: Frames) -> float | None:
 
 
 def _free_mb(frames: Frames) -> float | None:
-    """Free memory of the machine, MiB, mean over the samples of the second half."""
+    """All free memory of the machine, MiB, mean over the samples of the second half."""
     late = (frames.samples["n"] > frames.half).to_numpy(dtype=bool)
-    free = frames.vm["nr_free_pages"].to_numpy(dtype=float)[late] if late.any() else None
-    return float(free.mean()) * PAGE / MIB if free is not None else None
+    return float(all_free_pages(frames.vm)[late].mean()) * PAGE / MIB if late.any() else None
 
 
 def _work(frames: Frames) -> float | None:

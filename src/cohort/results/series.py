@@ -13,20 +13,16 @@ from cohort.results.frames import (
     PIECE_PAGES,
     Floats,
     Frames,
+    all_free_pages,
     find_us,
     kill_chain,
+    parked_pages,
     read_frames,
     unusable_index,
 )
 
 Series = dict[str, list[Any]]
 
-_VM_MB = {
-    "free_mb": ("nr_free_pages",),
-    "parked_mb": ("nr_cohort_free",),
-    "file_mb": ("nr_file_pages",),
-    "anon_mb": ("nr_anon_pages",),
-}
 _DIGITS = 4
 
 
@@ -58,11 +54,17 @@ def _samples(frames: Frames) -> Series:
         "cached": samples["cached"].tolist(),
         "kills": np.searchsorted(killed, launches, side="right").tolist(),
     }
-    for name, counters in _VM_MB.items():
-        pages = vm.reindex(columns=list(counters), fill_value=0).sum(axis=1)
-        series[name] = _rounded(pages.to_numpy(dtype=float) * PAGE / MIB)
+    none = pd.Series(0, index=vm.index)
+    pages = {
+        "free_mb": all_free_pages(vm),
+        "parked_mb": parked_pages(vm),
+        "file_mb": vm.get("nr_file_pages", none).to_numpy(dtype=float),
+        "anon_mb": vm.get("nr_anon_pages", none).to_numpy(dtype=float),
+    }
+    series |= {name: _rounded(counts * PAGE / MIB) for name, counts in pages.items()}
     for order in ORDERS:
         series[f"ui_order{order}"] = _rounded(unusable_index(frames.free_blocks, order))
+        series[f"ui_all_order{order}"] = _rounded(unusable_index(frames.all_free_blocks, order))
     return series
 
 
@@ -84,7 +86,11 @@ def _buffers(frames: Frames) -> Series:
 def _kills(frames: Frames) -> Series:
     kills = frames.kills
     series = {f"kill_{key}": kills[key].tolist() for key in ("n", "app", "class", "by")}
-    return {**series, "kill_ui_order4": _rounded(kill_chain(frames, 4)[1:])}
+    return {
+        **series,
+        "kill_ui_order4": _rounded(kill_chain(frames, 4)[1:]),
+        "kill_ui_all_order4": _rounded(kill_chain(frames, 4, owned=True)[1:]),
+    }
 
 
 def _left(frames: Frames) -> Series:

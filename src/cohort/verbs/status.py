@@ -42,12 +42,14 @@ def command(root: Path, as_json: bool) -> None:
 
 
 def general(root: Path) -> dict[str, Any]:
-    """Parked memory, and which schemes are on."""
+    """Parked memory, its free chunks by order where the kernel tells, and which schemes are on."""
     top = root / SYSFS
+    chunks = top / "owned_free"
     schemes = {
         x.parent.name: _text(x) == "1" for x in sorted(top.glob("*/enabled")) if _is_scheme(x)
     }
-    return {"parked_kb": int(_text(top / "parked_kb")), "schemes": schemes}
+    owned = {"owned_free": _counts(chunks)} if chunks.is_file() else {}
+    return {"parked_kb": int(_text(top / "parked_kb")), **owned, "schemes": schemes}
 
 
 def vnode(root: Path) -> dict[str, Any] | None:
@@ -102,7 +104,7 @@ def reclaim(root: Path) -> dict[str, Any]:
     top = root / SYSFS / "reclaim"
     if top.is_dir() and _text(top / "enabled") == "1":
         names = sorted(top.glob("*_sizes")) + [top / "alloc_orders"]
-        found["sizes"] = {x.name: [int(n) for n in _text(x).split()] for x in names}
+        found["sizes"] = {x.name: _counts(x) for x in names}
     return found
 
 
@@ -170,13 +172,21 @@ def _roles(root: Path) -> dict[str, int]:
     return count
 
 
+def _counts(path: Path) -> list[int]:
+    return [int(n) for n in _text(path).split()]
+
+
 def _text(path: Path) -> str:
     return path.read_text().strip()
 
 
 def _general_text(found: dict[str, Any]) -> str:
     on = [name for name, is_on in found["schemes"].items() if is_on]
-    return f"cohort: {', '.join(on) or 'no scheme'} on, {found['parked_kb'] >> 10} MiB parked"
+    line = f"cohort: {', '.join(on) or 'no scheme'} on, {found['parked_kb'] >> 10} MiB parked"
+    if not any(found.get("owned_free", ())):
+        return line
+    chunks = (f"{n} of order {order}" for order, n in enumerate(found["owned_free"]) if n)
+    return f"{line}\n  free in owned blocks: {', '.join(chunks)}"
 
 
 def _vnode_text(found: dict[str, Any]) -> str:

@@ -171,7 +171,7 @@ def verify(run_dir: Path, why: str | None = None) -> None:
     last = _last_record(run_dir / "records.jsonl")
     if why is None and last.get("r") == "end" and last.get("ok") is True:
         return
-    console = _console_lines(run_dir / "console.log")
+    console = console_lines(run_dir / "console.log")
     if last.get("r") == "fatal":
         message = f"the guest gave up: {last.get('text', '')}"
     elif why is not None:
@@ -190,7 +190,8 @@ def _last_record(path: Path) -> dict[str, object]:
     return record if isinstance(record, dict) else {}
 
 
-def _console_lines(path: Path) -> list[str]:
+def console_lines(path: Path) -> list[str]:
+    """What the guest's kernel printed so far."""
     text = path.read_text(errors="replace") if path.is_file() else ""
     return [line.rstrip() for line in text.replace("\r", "").splitlines()]
 

@@ -3,7 +3,11 @@
  * Blocks: from the buddy allocator to a domain, and all the ways back.
  */
 #include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/page-isolation.h>
+#include <linux/pagevec.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
 
 #include "cohort_test.h"
 
@@ -18,20 +22,26 @@ static void cohort_block_test_goes_home(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
 	struct cohort_block *blk;
+	struct cohort_room *room;
 	struct page *page;
 
 	cohort_test_take(test, 1);
 	page = ct->page[0];
 	blk = cohort_test_block(page);
-	KUNIT_EXPECT_PTR_EQ(test, blk->dom, ct->dom);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 1);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, cohort_pages() - 1);
+	room = cohort_test_room(test);
+	KUNIT_EXPECT_PTR_EQ(test, blk->room, room);
+	KUNIT_EXPECT_PTR_EQ(test, room->dom, ct->dom);
+	KUNIT_EXPECT_EQ(test, cohort_owner_id(page_to_pfn(page)), ct->dom->id);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 1);
 
 	cohort_test_free(test, 0, 1);
-	KUNIT_EXPECT_NULL(test, blk->dom);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nonempty, 0);
+	KUNIT_EXPECT_NULL(test, blk->room);
+	KUNIT_EXPECT_EQ(test, cohort_owner_id(page_to_pfn(page)), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
+	KUNIT_EXPECT_EQ(test, room->nonempty, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&room->breach));
 	KUNIT_EXPECT_TRUE(test, cohort_block_test_is_buddy(page));
 }
 
@@ -41,8 +51,8 @@ static void cohort_block_test_taken_in_order(struct kunit *test)
 	unsigned int i, wrong = 0;
 
 	cohort_test_take(test, cohort_pages());
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 1);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
 	KUNIT_EXPECT_TRUE(test, IS_ALIGNED(page_to_pfn(ct->page[0]), cohort_pages()));
 	for (i = 1; i < cohort_pages(); i++)
 		wrong += ct->page[i] != ct->page[0] + i;
@@ -57,9 +67,40 @@ static void cohort_block_test_any_order_of_frees(struct kunit *test)
 	cohort_test_take(test, 2 * cohort_pages());
 	first = ct->page[0];
 	cohort_test_free_shuffled(test);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
 	KUNIT_EXPECT_TRUE(test, cohort_block_test_is_buddy(first));
+}
+
+/* Free pages merge up to the block, and with the last page the block comes home. */
+static void cohort_block_test_merged_pieces(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int o, order = cohort_block_order(), wrong = 0;
+	struct cohort_block *blk;
+	struct page *page;
+	unsigned long flags;
+
+	cohort_test_take(test, cohort_pages());
+	page = ct->page[0];
+	blk = cohort_test_block(page);
+	cohort_test_free(test, 1, cohort_pages() - 1);
+	spin_lock_irqsave(&page_zone(page)->lock, flags);
+	for (o = 0; o < order; o++) {
+		struct page *piece = page + (1 << o);
+
+		wrong += !list_is_singular(&blk->free[o]) || !PageBuddy(piece) ||
+			 buddy_order(piece) != o;
+	}
+	spin_unlock_irqrestore(&page_zone(page)->lock, flags);
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	KUNIT_EXPECT_EQ(test, blk->nr_free, cohort_pages() - 1);
+	KUNIT_EXPECT_EQ(test, cohort_test_buddy_order(page), -1);
+
+	cohort_test_free(test, 0, 1);
+	KUNIT_EXPECT_NULL(test, blk->room);
+	KUNIT_EXPECT_EQ(test, blk->nr_free, 0);
+	KUNIT_EXPECT_GE(test, cohort_test_buddy_order(page), (int)order);
 }
 
 static void cohort_block_test_parked_page(struct kunit *test)
@@ -72,34 +113,121 @@ static void cohort_block_test_parked_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, page_count(page), 1);
 	KUNIT_EXPECT_FALSE(test, cohort_page_parked(page));
 
-	cohort_test_free(test, 1, 1);
-	KUNIT_EXPECT_TRUE(test, cohort_page_parked(page));
+	/* At hand it is as on a per-CPU list. */
+	cohort_test_drop(test, 1, 1);
+	KUNIT_EXPECT_FALSE(test, cohort_page_parked(page));
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 1);
 	KUNIT_EXPECT_EQ(test, page_count(page), 0);
-	KUNIT_EXPECT_FALSE(test, PageBuddy(page));
-	KUNIT_EXPECT_FALSE(test, is_free_buddy_page(page));
-	KUNIT_EXPECT_EQ(test, page_private(page), 0);
+
+	cohort_domain_drain(ct->dom);
+	KUNIT_EXPECT_TRUE(test, cohort_page_parked(page));
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
+	KUNIT_EXPECT_EQ(test, page_count(page), 0);
+	KUNIT_EXPECT_TRUE(test, PageBuddy(page));
+	KUNIT_EXPECT_TRUE(test, is_free_buddy_page(page));
+	KUNIT_EXPECT_EQ(test, buddy_order(page), 0);
 	KUNIT_EXPECT_NULL(test, page->mapping);
 	KUNIT_EXPECT_EQ(test, page->flags & PAGE_FLAGS_CHECK_AT_PREP & ~__PG_HWPOISON, 0);
 
-	/* It is the lowest one parked, so it is the next one taken. */
+	/* It is the smallest piece, so it is the next one taken. */
 	cohort_test_take(test, 1);
 	KUNIT_EXPECT_PTR_EQ(test, ct->page[2], page);
 }
 
-static void cohort_block_test_zone_counter(struct kunit *test)
+static unsigned long cohort_block_test_on_list(struct list_head *list)
+{
+	struct list_head *at;
+	unsigned long nr = 0;
+
+	list_for_each(at, list)
+		nr++;
+	return nr;
+}
+
+/* Free pages are on the zone's lists or on those of blocks, and in one count. */
+static bool cohort_block_test_balance(struct zone *zone, unsigned long *off_lists)
+{
+	unsigned long flags, sum = 0, free;
+	unsigned int o, mt;
+
+	*off_lists = 0;
+	spin_lock_irqsave(&zone->lock, flags);
+	for (o = 0; o < NR_PAGE_ORDERS; o++) {
+		struct free_area *area = &zone->free_area[o];
+		unsigned long nr = 0;
+
+		for (mt = 0; mt < MIGRATE_TYPES; mt++)
+			nr += cohort_block_test_on_list(&area->free_list[mt]);
+		*off_lists += nr != area->nr_free;
+		sum += nr << o;
+		if (o < COHORT_MAX_ORDER)
+			sum += zone->cohort->pieces[o] << o;
+	}
+	free = zone_page_state_snapshot(zone, NR_FREE_PAGES);
+	spin_unlock_irqrestore(&zone->lock, flags);
+	return sum == free;
+}
+
+static void cohort_block_test_counters(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
-	unsigned long before = cohort_test_zones();
-	bool equal = false;
+	unsigned long off_lists;
+	struct zone *zone;
 	unsigned int i;
 
 	cohort_test_take(test, cohort_pages() + 3);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, cohort_pages() - 3);
-	KUNIT_EXPECT_GE(test, cohort_test_zones(), before);
-	/* The rest of the machine goes on between the two sums. */
-	for (i = 0; i < 100 && !equal; i++)
-		equal = cohort_test_zones() == cohort_test_domains();
-	KUNIT_EXPECT_TRUE(test, equal);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 3);
+	for_each_populated_zone(zone) {
+		cohort_test_recount(test, zone, 0);
+		/* A CPU may add its part of the statistic between two looks. */
+		for (i = 0; i < 100 && !cohort_block_test_balance(zone, &off_lists); i++)
+			;
+		KUNIT_EXPECT_LT(test, i, 100);
+		KUNIT_EXPECT_EQ(test, off_lists, 0);
+	}
+}
+
+/* The statistic follows the exact count. */
+static void cohort_block_test_shown(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct zone *zone;
+	unsigned long flags, soft;
+	unsigned int i;
+
+	cohort_test_take(test, 3);
+	zone = page_zone(ct->page[0]);
+	for (i = 0; i < 100; i++) {
+		bool equal;
+
+		spin_lock_irqsave(&zone->lock, flags);
+		cohort_zone_show(zone);
+		soft = zone->cohort_soft;
+		equal = zone_page_state_snapshot(zone, NR_COHORT_OWNED) == soft;
+		spin_unlock_irqrestore(&zone->lock, flags);
+		if (equal)
+			break;
+	}
+	KUNIT_EXPECT_LT(test, i, 100);
+	KUNIT_EXPECT_GE(test, soft, cohort_pages() - 3);
+}
+
+/* No watermark counts what has an owner. */
+static void cohort_block_test_watermark(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned long free, usable;
+	struct zone *zone;
+
+	cohort_test_take(test, 1);
+	zone = page_zone(ct->page[0]);
+	free = zone_page_state(zone, NR_FREE_PAGES);
+	usable = free - READ_ONCE(zone->cohort_soft) - READ_ONCE(zone->nr_free_highatomic);
+	/* Half a block is more than what others do meanwhile. */
+	KUNIT_EXPECT_FALSE(test, zone_watermark_ok(zone, 0, usable + cohort_pages() / 2,
+						   zone_idx(zone), 0));
+	KUNIT_EXPECT_TRUE(test, zone_watermark_ok(zone, 0, usable - cohort_pages() / 2,
+						  zone_idx(zone), 0));
 }
 
 static void cohort_block_test_stats(struct kunit *test)
@@ -127,72 +255,131 @@ static void cohort_block_test_dissolve_in_use(struct kunit *test)
 	page = ct->page[1];
 	parked = page + 2;
 	blk = cohort_test_block(page);
-	KUNIT_EXPECT_EQ(test, cohort_domain_dissolve(ct->dom, true), cohort_pages() - 3);
-	KUNIT_EXPECT_NULL(test, blk->dom);
-	KUNIT_EXPECT_EQ(test, blk->map.nr, 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
-	KUNIT_EXPECT_TRUE(test, is_free_buddy_page(parked));
-	/* Those in use are their owner's until freed, then the buddy's. */
+	cohort_domain_dissolve(ct->dom);
+	KUNIT_EXPECT_NULL(test, blk->room);
+	KUNIT_EXPECT_EQ(test, blk->nr_free, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
+	KUNIT_EXPECT_FALSE(test, cohort_page_parked(parked));
+	cohort_test_recount(test, page_zone(page), 0);
+	/* Those in use keep their frames until freed, then they are the buddy's. */
 	KUNIT_EXPECT_EQ(test, page_count(page), 1);
 	KUNIT_EXPECT_FALSE(test, cohort_block_test_is_buddy(page));
 	cohort_test_free(test, 0, 3);
 	KUNIT_EXPECT_TRUE(test, cohort_block_test_is_buddy(page));
 	KUNIT_EXPECT_FALSE(test, cohort_page_parked(page));
-}
-
-/* Blocks without a parked page yield nothing: only a full dissolve takes them. */
-static void cohort_block_test_dissolve_full_blocks(struct kunit *test)
-{
-	struct cohort_test *ct = test->priv;
-
-	cohort_test_take(test, cohort_pages());
-	KUNIT_EXPECT_EQ(test, cohort_domain_dissolve(ct->dom, false), 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 1);
-	KUNIT_EXPECT_EQ(test, cohort_domain_dissolve(ct->dom, true), 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_GE(test, cohort_test_buddy_order(page), (int)cohort_block_order());
 }
 
 static void cohort_block_test_dissolve_range(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
 	struct cohort_block *one, *other;
+	struct cohort_room *room;
 	unsigned long pfn;
 
 	cohort_test_take(test, cohort_pages() + 1);
 	one = cohort_test_block(ct->page[0]);
 	other = cohort_test_block(ct->page[cohort_pages()]);
 	KUNIT_ASSERT_PTR_NE(test, one, other);
+	room = other->room;
 
 	/* One frame inside is enough, and the neighbour is left alone. */
 	pfn = page_to_pfn(ct->page[0]) + cohort_pages() / 2;
 	cohort_dissolve_range(pfn, pfn + 1);
-	KUNIT_EXPECT_NULL(test, one->dom);
-	KUNIT_EXPECT_PTR_EQ(test, other->dom, ct->dom);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 1);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, cohort_pages() - 1);
+	KUNIT_EXPECT_NULL(test, one->room);
+	KUNIT_EXPECT_PTR_EQ(test, other->room, room);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 1);
 	cohort_test_free(test, 0, cohort_pages());
 	KUNIT_EXPECT_TRUE(test, cohort_block_test_is_buddy(pfn_to_page(pfn)));
 }
 
-static void cohort_block_test_isolated_is_refused(struct kunit *test)
+/* A pageblock with blocks of this process that can be isolated, isolated. */
+static unsigned long cohort_block_test_isolate(struct kunit *test, unsigned long addr,
+					       unsigned int pages)
 {
-	struct page *page = alloc_pages(GFP_HIGHUSER_MOVABLE, pageblock_order);
-	struct cohort_test *ct = test->priv;
-	int type;
-	bool published;
+	unsigned long first;
+	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	type = get_pageblock_migratetype(page);
-	set_pageblock_migratetype(page, MIGRATE_ISOLATE);
-	published = cohort_block_publish(ct->dom, page, cohort_order);
-	set_pageblock_migratetype(page, type);
-	__free_pages(page, pageblock_order);
+	for (i = 0; i < pages; i += cohort_pages() / 2) {
+		first = page_to_pfn(cohort_test_page_at(test, addr + i * PAGE_SIZE));
+		first = round_down(first, pageblock_nr_pages);
+		if (!start_isolate_page_range(first, first + pageblock_nr_pages,
+					      MIGRATE_MOVABLE, 0, GFP_KERNEL))
+			return first;
+	}
+	kunit_skip(test, "no pageblock can be isolated");
+	return 0;
+}
 
-	KUNIT_EXPECT_FALSE(test, published);
-	KUNIT_EXPECT_NULL(test, cohort_test_block(page)->dom);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
+static unsigned long cohort_block_test_free_in(unsigned long first)
+{
+	unsigned long pfn, nr = 0;
+
+	for (pfn = first; pfn < first + pageblock_nr_pages; pfn += cohort_pages()) {
+		struct cohort_block *blk = cohort_block_of(pfn);
+
+		nr += blk->room ? blk->nr_free : 0;
+	}
+	return nr;
+}
+
+/* Nothing is handed out of what is being isolated, and the counts leave it out. */
+static void cohort_block_test_isolation(struct kunit *test)
+{
+	unsigned int i, wrong = 0, pages = 4 * pageblock_nr_pages, more = 2 * cohort_pages();
+	unsigned long addr = cohort_test_map(test, pages + more), first, isolated;
+	struct cohort_domain *dom;
+	struct zone *zone;
+	LIST_HEAD(breached);
+	struct page *page, *next;
+
+	cohort_test_grow_up(test);
+	cohort_test_touch(test, addr, pages);
+	dom = current->mm->cohort;
+	lru_add_drain_all();
+	for (i = 0; i < pages; i += 2)
+		do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	cohort_domain_drain(dom);
+	first = cohort_block_test_isolate(test, addr + PAGE_SIZE, pages);
+	zone = page_zone(pfn_to_page(first));
+	isolated = cohort_block_test_free_in(first);
+	KUNIT_EXPECT_GT(test, isolated, 0);
+	cohort_test_recount(test, zone, isolated);
+
+	for (i = 0; i < more; i++) {
+		unsigned long at = addr + (pages + i) * PAGE_SIZE;
+
+		cohort_test_touch(test, at, 1);
+		wrong += page_to_pfn(cohort_test_page_at(test, at)) - first < pageblock_nr_pages;
+		page = cohort_test_breach(GFP_HIGHUSER_MOVABLE, 0);
+		if (!page)
+			continue;
+		wrong += page_to_pfn(page) - first < pageblock_nr_pages;
+		list_add(&page->lru, &breached);
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	list_for_each_entry_safe(page, next, &breached, lru) {
+		list_del(&page->lru);
+		__free_page(page);
+	}
+	/* Pages freed there go straight to the buddy allocator. */
+	KUNIT_EXPECT_EQ(test, cohort_block_test_free_in(first), isolated);
+	for (i = 1; i < pages; i++) {
+		unsigned long at = addr + i * PAGE_SIZE;
+
+		if (i % 2 &&
+		    page_to_pfn(cohort_test_page_at(test, at)) - first < pageblock_nr_pages)
+			break;
+	}
+	do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	isolated = cohort_block_test_free_in(first);
+	cohort_test_recount(test, zone, isolated);
+
+	undo_isolate_page_range(first, first + pageblock_nr_pages, MIGRATE_MOVABLE);
+	cohort_domain_drain(dom);
+	cohort_test_recount(test, zone, 0);
 }
 
 static void cohort_block_test_switching_off_is_refused(struct kunit *test)
@@ -204,39 +391,46 @@ static void cohort_block_test_switching_off_is_refused(struct kunit *test)
 	page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, numa_mem_id(), NULL, ct->dom);
 	WRITE_ONCE(cohort_taking, true);
 
-	/* The stock allocator serves it. */
+	/* A hole of others or the stock allocator serves it. */
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
-	KUNIT_EXPECT_PTR_NE(test, cohort_test_block(page)->dom, ct->dom);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
+	KUNIT_EXPECT_PTR_NE(test, cohort_test_owner(page), ct->dom);
 	__free_page(page);
 }
 
 static void cohort_block_test_next_pfn(struct kunit *test)
 {
+	int order = cohort_block_order();
 	struct cohort_test *ct = test->priv;
 	unsigned long first;
 
 	cohort_test_take(test, 1);
 	first = page_to_pfn(ct->page[0]);
-	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first), first + cohort_pages());
-	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first + cohort_pages() - 1),
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first, -1), first + cohort_pages());
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first + cohort_pages() - 1, order),
 			first + cohort_pages());
+	/* A piece smaller than the one wanted may be in the way. */
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first + 1, order + 1), first + 1);
 
-	cohort_domain_dissolve(ct->dom, true);
-	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first + 1), first + 1);
+	cohort_domain_dissolve(ct->dom);
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(first + 1, -1), first + 1);
 }
 
+/* Memory that was added after the table was made, until it gets its span. */
 static void cohort_block_test_beyond_the_table(struct kunit *test)
 {
-	unsigned long pfn = ULONG_MAX - 1;
+	unsigned long pfn = cohort_table->nr << COHORT_SPAN_SHIFT;
 
 	KUNIT_EXPECT_NULL(test, cohort_block_of(pfn));
-	KUNIT_EXPECT_EQ(test, cohort_next_pfn(pfn), pfn);
+	KUNIT_EXPECT_EQ(test, cohort_owner_id(pfn), 0);
+	pfn = ULONG_MAX - 1;
+	KUNIT_EXPECT_NULL(test, cohort_block_of(pfn));
+	KUNIT_EXPECT_EQ(test, cohort_next_pfn(pfn, -1), pfn);
 	cohort_dissolve_range(ULONG_MAX - 2 * COHORT_BLOCK_PAGES,
 			      ULONG_MAX - COHORT_BLOCK_PAGES);
 }
 
-/* A parked page is neither on the LRU nor the buddy's until it is dissolved. */
+/* A block that lost a frame would never come home. */
 static void cohort_block_test_hwpoison(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
@@ -250,25 +444,117 @@ static void cohort_block_test_hwpoison(struct kunit *test)
 	blk = cohort_test_block(page);
 	KUNIT_EXPECT_EQ(test, memory_failure(page_to_pfn(page), MF_SW_SIMULATED), 0);
 	KUNIT_EXPECT_TRUE(test, PageHWPoison(page));
-	KUNIT_EXPECT_NULL(test, blk->dom);
+	KUNIT_EXPECT_NULL(test, blk->room);
 	KUNIT_EXPECT_EQ(test, unpoison_memory(page_to_pfn(page)), 0);
+}
+
+/* A CPU keeps no more than a magazine has room for, and what it keeps can be drained. */
+static void cohort_block_test_magazine(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int i, most = 0;
+
+	cohort_test_take(test, 4 * cohort_pages());
+	for (i = 0; i < ct->nr; i++) {
+		cohort_test_drop(test, i, 1);
+		most = max(most, cohort_test_at_hand(ct->dom->id));
+	}
+	KUNIT_EXPECT_LE(test, most, COHORT_ROUNDS);
+	KUNIT_EXPECT_GE(test, most, COHORT_ROUND);
+	KUNIT_EXPECT_GT(test, cohort_test_at_hand(ct->dom->id), 0);
+	drain_all_pages(NULL);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
+}
+
+/* The pages of a folio batch are at hand together, with others among them or without. */
+static void cohort_block_test_batch(struct kunit *test)
+{
+	struct folio *stranger = folio_alloc(GFP_KERNEL, 1);
+	struct cohort_test *ct = test->priv;
+	struct folio_batch batch;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, stranger);
+	cohort_test_take(test, 8);
+	folio_batch_init(&batch);
+	for (i = 0; i < 7; i++) {
+		if (i == 3)
+			folio_batch_add(&batch, stranger);
+		folio_batch_add(&batch, page_folio(ct->page[i]));
+		ct->page[i] = NULL;
+	}
+	folios_put(&batch);
+	KUNIT_EXPECT_EQ(test, folio_batch_count(&batch), 0);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 7);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 8);
+	cohort_domain_drain(ct->dom);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 1);
+}
+
+/* Pages that are freed in a row make the pieces that one by one they would have made. */
+static void cohort_block_test_in_a_row(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *blk;
+	struct zone *zone;
+	unsigned int i, first = 3, nr = 14;
+
+	cohort_test_take(test, cohort_pages());
+	zone = page_zone(ct->page[0]);
+	blk = cohort_test_block(ct->page[0]);
+	for (i = first; i < first + nr; i++)
+		KUNIT_EXPECT_TRUE(test, put_page_testzero(ct->page[i]) &&
+					cohort_free_prepare(ct->page[i]));
+	cohort_buddy_free_bulk(zone, ct->page + first, nr);
+	memset(ct->page + first, 0, nr * sizeof(ct->page[0]));
+	KUNIT_EXPECT_EQ(test, blk->nr_free, nr);
+	/* 3; 4 to 7; 8 to 15; 16. */
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&blk->free[0]), 2);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&blk->free[1]), 0);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&blk->free[2]), 1);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&blk->free[3]), 1);
+	cohort_test_recount(test, zone, 0);
+}
+
+/* While per-CPU lists are disabled, as for memory that goes offline, it keeps nothing. */
+static void cohort_block_test_magazine_closed(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct zone *zone;
+
+	cohort_test_take(test, 8);
+	zone = page_zone(ct->page[0]);
+	cohort_test_drop(test, 0, 4);
+	zone_pcp_disable(zone);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
+	cohort_test_drop(test, 4, 3);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
+	zone_pcp_enable(zone);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 1);
 }
 
 static struct kunit_case cohort_block_test_cases[] = {
 	KUNIT_CASE(cohort_block_test_goes_home),
 	KUNIT_CASE(cohort_block_test_taken_in_order),
 	KUNIT_CASE(cohort_block_test_any_order_of_frees),
+	KUNIT_CASE(cohort_block_test_merged_pieces),
 	KUNIT_CASE(cohort_block_test_parked_page),
-	KUNIT_CASE(cohort_block_test_zone_counter),
+	KUNIT_CASE(cohort_block_test_counters),
+	KUNIT_CASE(cohort_block_test_shown),
+	KUNIT_CASE(cohort_block_test_watermark),
 	KUNIT_CASE(cohort_block_test_stats),
 	KUNIT_CASE(cohort_block_test_dissolve_in_use),
-	KUNIT_CASE(cohort_block_test_dissolve_full_blocks),
 	KUNIT_CASE(cohort_block_test_dissolve_range),
-	KUNIT_CASE(cohort_block_test_isolated_is_refused),
+	KUNIT_CASE(cohort_block_test_isolation),
 	KUNIT_CASE(cohort_block_test_switching_off_is_refused),
 	KUNIT_CASE(cohort_block_test_next_pfn),
 	KUNIT_CASE(cohort_block_test_beyond_the_table),
 	KUNIT_CASE(cohort_block_test_hwpoison),
+	KUNIT_CASE(cohort_block_test_magazine),
+	KUNIT_CASE(cohort_block_test_batch),
+	KUNIT_CASE(cohort_block_test_in_a_row),
+	KUNIT_CASE(cohort_block_test_magazine_closed),
 	{}
 };
 

@@ -4,6 +4,7 @@
  * already placed stay where they are.
  */
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 
 #include "cohort_test.h"
 
@@ -131,6 +132,18 @@ static void cohort_class_test_background_is_compacted(struct kunit *test)
 	/* The end of the address space cancels it. */
 }
 
+/* A write that found no domain to tell is not lost. */
+static void cohort_class_test_late_write(struct kunit *test)
+{
+	unsigned long addr = cohort_test_map(test, 1);
+
+	KUNIT_ASSERT_NULL(test, current->mm->cohort);
+	current->signal->oom_score_adj = 900;
+	cohort_test_touch(test, addr, 1);
+	KUNIT_ASSERT_NOT_NULL(test, current->mm->cohort);
+	KUNIT_EXPECT_EQ(test, current->mm->cohort->class, COHORT_BACKGROUND);
+}
+
 /* A kernel thread has no pages to place. */
 static void cohort_class_test_without_mm(struct kunit *test)
 {
@@ -144,6 +157,7 @@ static struct kunit_case cohort_class_test_cases[] = {
 	KUNIT_CASE(cohort_class_test_next_page),
 	KUNIT_CASE(cohort_class_test_zygote_child),
 	KUNIT_CASE(cohort_class_test_background_is_compacted),
+	KUNIT_CASE(cohort_class_test_late_write),
 	KUNIT_CASE(cohort_class_test_without_mm),
 	{}
 };

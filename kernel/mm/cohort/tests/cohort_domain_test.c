@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Domains: which block the next page comes from, when another block is taken,
- * and what is given back.
+ * and what strangers get.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -17,68 +17,57 @@ static void cohort_domain_test_fullest_first(struct kunit *test)
 
 	/* One full block, one just begun; then a hole in the full one. */
 	cohort_test_take(test, cohort_pages() + 4);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 2);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 2);
 	wanted = ct->page[7];
 	cohort_test_free(test, 7, 1);
 	cohort_test_take(test, 1);
 	KUNIT_EXPECT_PTR_EQ(test, ct->page[ct->nr - 1], wanted);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 2);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, cohort_pages() - 4);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 2);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 4);
 }
 
-static void cohort_domain_test_zone_limit(struct kunit *test)
+/* A domain has a room in each zone, and its pages are of the zones that may be. */
+static void cohort_domain_test_room_per_zone(struct kunit *test)
 {
-	struct alloc_context ac = { .highest_zoneidx = 0 };
 	struct cohort_test *ct = test->priv;
+	struct alloc_context ac;
 	struct page *page;
+	int i;
 
-	cohort_test_take(test, 1);
-	if (page_zonenum(ct->page[0]) == 0)
-		kunit_skip(test, "only one zone");
-	KUNIT_EXPECT_NULL(test, cohort_domain_take(ct->dom, &ac));
-
-	ac.highest_zoneidx = MAX_NR_ZONES - 1;
-	page = cohort_domain_take(ct->dom, &ac);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_EXPECT_PTR_EQ(test, cohort_test_block(page),
-			    cohort_test_block(ct->page[0]));
-	/* Taken but not prepared: straight back. */
-	KUNIT_EXPECT_TRUE(test, cohort_free_page(page, page_to_pfn(page), 0));
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		cohort_test_context(&ac, GFP_HIGHUSER_MOVABLE);
+		ac.highest_zoneidx = i;
+		ac.preferred_zoneref = first_zones_zonelist(ac.zonelist, i, NULL);
+		page = cohort_rmqueue(ct->dom, GFP_HIGHUSER_MOVABLE, 0, &ac);
+		if (!page)
+			continue;
+		ct->page[ct->nr++] = page;
+		KUNIT_EXPECT_LE(test, (int)page_zonenum(page), i);
+		if (cohort_test_owner(page) != ct->dom)
+			continue;
+		KUNIT_EXPECT_PTR_EQ(test, cohort_test_block(page)->room,
+				    cohort_room_of(ct->dom, page_zone(page)));
+		KUNIT_EXPECT_PTR_EQ(test, cohort_test_block(page)->room->zone, page_zone(page));
+	}
+	KUNIT_EXPECT_GT(test, ct->nr, 0);
 }
 
 static void cohort_domain_test_node_limit(struct kunit *test)
 {
-	struct alloc_context ac = { .highest_zoneidx = MAX_NR_ZONES - 1 };
 	struct cohort_test *ct = test->priv;
 	nodemask_t none = NODE_MASK_NONE;
+	struct alloc_context ac;
 
 	cohort_test_take(test, 1);
+	cohort_test_context(&ac, GFP_HIGHUSER_MOVABLE);
 	ac.nodemask = &none;
-	KUNIT_EXPECT_NULL(test, cohort_domain_take(ct->dom, &ac));
-}
-
-static void cohort_domain_test_cap(struct kunit *test)
-{
-	unsigned long cap = READ_ONCE(cohort_parked_max);
-	struct cohort_test *ct = test->priv;
-	struct page *page;
-
-	/* What is parked may be used, but nothing is added to it. */
-	cohort_test_take(test, cohort_pages() - 1);
-	WRITE_ONCE(cohort_parked_max, 0);
-	cohort_test_take(test, 1);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
-	page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, numa_mem_id(), NULL, ct->dom);
-	WRITE_ONCE(cohort_parked_max, cap);
-
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 1);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_EXPECT_PTR_NE(test, cohort_test_block(page)->dom, ct->dom);
-	__free_page(page);
+	ac.preferred_zoneref = first_zones_zonelist(ac.zonelist, ac.highest_zoneidx, &none);
+	KUNIT_EXPECT_NULL(test, cohort_rmqueue(ct->dom, GFP_HIGHUSER_MOVABLE, 0, &ac));
+	KUNIT_EXPECT_NULL(test, __cohort_breach(GFP_HIGHUSER_MOVABLE, 0, 0, &ac));
 }
 
 /* Reserves are not for filling blocks, and only movable pages live in them. */
-static void cohort_domain_test_not_for_everybody(struct kunit *test)
+static void cohort_domain_test_not_for_all(struct kunit *test)
 {
 	unsigned int flags = memalloc_noreclaim_save();
 	struct cohort_test *ct = test->priv;
@@ -88,12 +77,43 @@ static void cohort_domain_test_not_for_everybody(struct kunit *test)
 	memalloc_noreclaim_restore(flags);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	__free_page(page);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
 
 	page = cohort_alloc_pages_noprof(GFP_KERNEL, numa_mem_id(), NULL, ct->dom);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	__free_page(page);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
+}
+
+/* Free pages that a block may be taken from, but for one and a half. */
+static unsigned long cohort_domain_test_mark(struct zone *zone)
+{
+	return zone_page_state(zone, NR_FREE_PAGES) - READ_ONCE(zone->cohort_soft) -
+	       READ_ONCE(zone->nr_free_highatomic) - cohort_pages() - cohort_pages() / 2;
+}
+
+/* Two that come at once do not overshoot the mark together: it is looked at under the lock. */
+static void cohort_domain_test_mark_is_kept(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct page *page[2];
+	struct cohort_room *room;
+	struct zone *zone;
+	unsigned long mark;
+
+	cohort_test_take(test, 1);
+	room = cohort_test_room(test);
+	zone = room->zone;
+	drain_all_pages(NULL);
+	mark = cohort_domain_test_mark(zone);
+	KUNIT_EXPECT_EQ(test, cohort_room_acquire(room, zone_idx(zone), mark + cohort_pages(),
+						  page, 1), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
+	KUNIT_EXPECT_EQ(test, cohort_room_acquire(room, zone_idx(zone), mark, page, 1), 1);
+	KUNIT_EXPECT_EQ(test, cohort_room_acquire(room, zone_idx(zone), mark, page + 1, 1), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 2);
+	cohort_buddy_free_bulk(zone, page, 1);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
 }
 
 /* Three blocks: the first nearly empty, the second half, the third young. */
@@ -103,7 +123,7 @@ static void cohort_domain_test_three_blocks(struct kunit *test)
 	unsigned int pages = cohort_pages();
 
 	cohort_test_take(test, 2 * pages + 1);
-	KUNIT_ASSERT_EQ(test, ct->dom->nr_blocks, 3);
+	KUNIT_ASSERT_EQ(test, cohort_domain_blocks(ct->dom), 3);
 	cohort_test_free(test, 0, pages - 2);
 	cohort_test_free(test, pages, pages / 2);
 }
@@ -112,70 +132,76 @@ static void cohort_domain_test_pick(struct kunit *test)
 {
 	struct cohort_block *emptiest, *picked;
 	struct cohort_test *ct = test->priv;
+	struct cohort_room *room;
 
 	cohort_domain_test_three_blocks(test);
+	room = cohort_test_room(test);
 	emptiest = cohort_test_block(ct->page[cohort_pages() - 1]);
-	picked = cohort_pick_victim(ct->dom);
+	picked = cohort_pick_victim(room);
 	KUNIT_ASSERT_NOT_NULL(test, picked);
 	KUNIT_EXPECT_PTR_EQ(test, picked, emptiest);
 	KUNIT_EXPECT_EQ(test, picked->bucket, COHORT_BUSY);
 
 	/* Nothing is taken from it, though it has the lowest frames. */
 	cohort_test_take(test, cohort_pages() / 2 + 1);
-	KUNIT_EXPECT_EQ(test, picked->map.nr, cohort_pages() - 2);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 3);
+	KUNIT_EXPECT_EQ(test, picked->nr_free, cohort_pages() - 2);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 3);
 
-	KUNIT_EXPECT_FALSE(test, cohort_unpick(ct->dom, picked));
-	KUNIT_EXPECT_PTR_EQ(test, picked->dom, ct->dom);
+	KUNIT_EXPECT_FALSE(test, cohort_unpick(room, picked));
+	KUNIT_EXPECT_PTR_EQ(test, picked->room, room);
 	KUNIT_EXPECT_NE(test, picked->bucket, COHORT_BUSY);
 	/* It was in vain: the block rests before it is picked again. */
-	picked = cohort_pick_victim(ct->dom);
+	picked = cohort_pick_victim(room);
 	KUNIT_EXPECT_PTR_NE(test, picked, emptiest);
 	if (picked)
-		cohort_unpick(ct->dom, picked);
+		cohort_unpick(room, picked);
 }
 
 static void cohort_domain_test_picked_goes_home(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
 	struct cohort_block *picked;
+	struct cohort_room *room;
 
 	cohort_domain_test_three_blocks(test);
-	picked = cohort_pick_victim(ct->dom);
+	room = cohort_test_room(test);
+	picked = cohort_pick_victim(room);
 	KUNIT_ASSERT_NOT_NULL(test, picked);
 	cohort_test_free(test, 0, cohort_pages());
-	KUNIT_EXPECT_NULL(test, picked->dom);
-	KUNIT_EXPECT_TRUE(test, cohort_unpick(ct->dom, picked));
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 2);
+	KUNIT_EXPECT_NULL(test, picked->room);
+	KUNIT_EXPECT_TRUE(test, cohort_unpick(room, picked));
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 2);
 }
 
 static void cohort_domain_test_picked_is_dissolved(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
 	struct cohort_block *picked;
+	struct cohort_room *room;
 
 	cohort_domain_test_three_blocks(test);
-	picked = cohort_pick_victim(ct->dom);
+	room = cohort_test_room(test);
+	picked = cohort_pick_victim(room);
 	KUNIT_ASSERT_NOT_NULL(test, picked);
-	cohort_domain_dissolve(ct->dom, true);
-	KUNIT_EXPECT_NULL(test, picked->dom);
-	KUNIT_EXPECT_TRUE(test, cohort_unpick(ct->dom, picked));
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	cohort_domain_dissolve(ct->dom);
+	KUNIT_EXPECT_NULL(test, picked->room);
+	KUNIT_EXPECT_TRUE(test, cohort_unpick(room, picked));
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
 }
 
 static void cohort_domain_test_nothing_to_pick(struct kunit *test)
 {
-	struct cohort_test *ct = test->priv;
-
-	KUNIT_EXPECT_NULL(test, cohort_pick_victim(ct->dom));
-	cohort_test_take(test, cohort_pages() + 1);
-	KUNIT_EXPECT_NULL(test, cohort_pick_victim(ct->dom));
+	cohort_test_take(test, 1);
+	KUNIT_EXPECT_NULL(test, cohort_pick_victim(cohort_test_room(test)));
+	cohort_test_take(test, cohort_pages());
+	KUNIT_EXPECT_NULL(test, cohort_pick_victim(cohort_test_room(test)));
 }
 
 static void cohort_domain_test_compact(struct kunit *test)
 {
 	unsigned int i, pages = 4 * cohort_pages();
 	struct cohort_domain *dom;
+	long isolated = cohort_test_isolated();
 	unsigned long addr, parked;
 
 	addr = cohort_test_map(test, pages);
@@ -187,104 +213,135 @@ static void cohort_domain_test_compact(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, dom);
 	/* Pages in batches are on no LRU yet, and freed ones not yet free. */
 	lru_add_drain_all();
-	parked = dom->nr_parked;
+	cohort_domain_drain(dom);
+	parked = cohort_domain_free(dom);
 	KUNIT_ASSERT_GE(test, parked, pages / 2 - cohort_pages() / 2);
 
 	KUNIT_EXPECT_GE(test, cohort_domain_compact(dom, true), 1);
-	KUNIT_EXPECT_LE(test, dom->nr_parked, parked - cohort_pages());
+	cohort_domain_drain(dom);
+	KUNIT_EXPECT_LE(test, cohort_domain_free(dom), parked - cohort_pages());
+	KUNIT_EXPECT_EQ(test, cohort_test_isolated(), isolated);
 	for (i = 1; i < pages; i += 2)
 		cohort_test_verify(test, addr + i * PAGE_SIZE, 1);
 }
 
-static void cohort_domain_test_give_back(struct kunit *test)
+/* Free pages are free for all, in any context, down to the kernel's own reserve. */
+static void cohort_domain_test_breach_orders(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
+	unsigned int order;
 
-	cohort_test_take(test, 5);
-	/* A process in use keeps its block until the last level. */
-	cohort_give_back(NULL, COHORT_GIVE_BACKGROUND);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, cohort_pages() - 5);
-	KUNIT_EXPECT_GE(test, cohort_give_back(NULL, COHORT_GIVE_ALL), cohort_pages() - 5);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
-}
+	cohort_test_take(test, 1);
+	for (order = 0; order <= COHORT_BREACH_ORDER; order++) {
+		struct page *page = cohort_test_breach(GFP_ATOMIC, order);
+		struct cohort_domain *dom;
 
-static void cohort_domain_test_give_back_background(struct kunit *test)
-{
-	struct cohort_test *ct = test->priv;
-
-	cohort_test_take(test, 5);
-	ct->dom->class = COHORT_BACKGROUND;
-	KUNIT_EXPECT_GE(test, cohort_give_back(NULL, COHORT_GIVE_BACKGROUND),
-			cohort_pages() - 5);
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
-}
-
-static void request_begin(struct alloc_context *ac)
-{
-	ac->zonelist = node_zonelist(numa_mem_id(), GFP_ATOMIC);
-	ac->highest_zoneidx = MAX_NR_ZONES - 1;
-	ac->preferred_zoneref = first_zones_zonelist(ac->zonelist, ac->highest_zoneidx, NULL);
-}
-
-/* Who gets a part at a time gets all that there is in the end. */
-static void cohort_domain_test_give_back_request(struct kunit *test)
-{
-	struct cohort_test *ct = test->priv;
-	struct alloc_context ac = { };
-	unsigned int rounds = 0;
-
-	cohort_test_take(test, 5);
-	ct->dom->class = COHORT_BACKGROUND;
-	request_begin(&ac);
-	while (ct->dom->nr_blocks && rounds < 1000) {
-		KUNIT_EXPECT_GT(test, cohort_give_back(&ac, COHORT_GIVE_BACKGROUND), 0UL);
-		rounds++;
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		KUNIT_EXPECT_EQ(test, page_count(page), 1);
+		KUNIT_EXPECT_TRUE(test, IS_ALIGNED(page_to_pfn(page), 1 << order));
+		KUNIT_EXPECT_FALSE(test, cohort_page_parked(page));
+		dom = cohort_test_owner(page);
+		KUNIT_EXPECT_NOT_NULL(test, dom);
+		__free_pages(page, order);
 	}
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
+	KUNIT_EXPECT_NULL(test, cohort_test_breach(GFP_ATOMIC, COHORT_BREACH_ORDER + 1));
+	cohort_test_recount(test, page_zone(ct->page[0]), 0);
 }
 
-/* Few blocks are lost for what a request gets, and not those that are full. */
-static void cohort_domain_test_give_back_emptiest(struct kunit *test)
+/* A domain that lives as long as the system has a page in use, and free ones. */
+static struct page *cohort_domain_test_common(struct kunit *test, enum cohort_kind kind,
+					      gfp_t gfp)
 {
-	struct cohort_block *emptiest, *fullest;
+	struct cohort_domain *dom = cohort_region_domain(kind);
+	struct page *page = cohort_alloc_pages_noprof(gfp, numa_mem_id(), NULL, dom);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	cohort_domain_drain(dom);
+	KUNIT_EXPECT_GT(test, cohort_domain_free(dom), 0);
+	return page;
+}
+
+static void cohort_domain_test_breach_kind(struct kunit *test, enum cohort_kind kind,
+					   gfp_t gfp)
+{
+	struct page *own = cohort_domain_test_common(test, kind, gfp);
+	struct page *page;
+
+	cohort_test_take(test, 1);
+	page = cohort_test_breach(gfp, 0);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_owner(page), cohort_region_domain(kind));
+	__free_page(page);
+	__free_page(own);
+}
+
+static void cohort_domain_test_breach_unmovable(struct kunit *test)
+{
+	cohort_domain_test_breach_kind(test, COHORT_KERNEL, GFP_KERNEL);
+}
+
+static void cohort_domain_test_breach_movable(struct kunit *test)
+{
+	cohort_domain_test_breach_kind(test, COHORT_CACHE, GFP_HIGHUSER_MOVABLE);
+}
+
+/* A page of a block that a stranger had comes back to the block. */
+static void cohort_domain_test_breach_returns(struct kunit *test)
+{
 	struct cohort_test *ct = test->priv;
-	unsigned int pages = cohort_pages();
-	struct alloc_context ac = { };
-	unsigned int rounds;
-
-	cohort_test_take(test, 4 * pages);
-	emptiest = cohort_test_block(ct->page[0]);
-	fullest = cohort_test_block(ct->page[3 * pages]);
-	cohort_test_free(test, 3 * pages, 3);
-	cohort_test_free(test, 2 * pages, pages / 2);
-	cohort_test_free(test, pages, pages - 2);
-	cohort_test_free(test, 0, pages - 1);
-	ct->dom->class = COHORT_BACKGROUND;
-	request_begin(&ac);
-	for (rounds = 0; ct->dom->nr_blocks == 4 && rounds < 1000; rounds++)
-		cohort_give_back(&ac, COHORT_GIVE_BACKGROUND);
-	KUNIT_EXPECT_NULL(test, emptiest->dom);
-	KUNIT_EXPECT_PTR_EQ(test, fullest->dom, ct->dom);
-	KUNIT_EXPECT_EQ(test, fullest->map.nr, 3);
-}
-
-/* A request that cannot wait is not starved by what is parked. */
-static void cohort_domain_test_steal(struct kunit *test)
-{
-	struct alloc_context ac = { };
+	struct cohort_block *blk;
 	unsigned long before;
 	struct page *page;
 
 	cohort_test_take(test, 1);
-	request_begin(&ac);
-	before = cohort_test_domains();
-	page = cohort_steal_page(GFP_ATOMIC, 0, 0, &ac);
+	WRITE_ONCE(cohort_taking, false);
+	cohort_domain_dissolve(cohort_region_domain(COHORT_CACHE));
+	cohort_domain_dissolve(cohort_region_domain(COHORT_HOT));
+	cohort_domain_dissolve(cohort_region_domain(COHORT_SMALL));
+	cohort_domain_dissolve(cohort_region_domain(COHORT_SVC));
+	cohort_domain_dissolve(cohort_region_domain(COHORT_SHARED));
+	before = cohort_domain_free(ct->dom);
+	page = cohort_test_breach(GFP_HIGHUSER_MOVABLE, 2);
+	WRITE_ONCE(cohort_taking, true);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_EXPECT_EQ(test, page_count(page), 1);
-	KUNIT_EXPECT_EQ(test, cohort_test_domains(), before - 1);
-	__free_page(page);
-	KUNIT_EXPECT_NULL(test, cohort_steal_page(GFP_ATOMIC, 1, 0, &ac));
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_owner(page), ct->dom);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), before - 4);
+	blk = cohort_test_block(page);
+	__free_pages(page, 2);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), before);
+	KUNIT_EXPECT_PTR_EQ(test, blk->room->dom, ct->dom);
+}
+
+/* Pages that cannot be moved spoil one block, not one each. */
+static void cohort_domain_test_breach_taint(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *blk[8] = { };
+	struct page *page[8] = { };
+	enum cohort_kind kind;
+	unsigned int i;
+
+	cohort_test_take(test, 3 * cohort_pages());
+	for (i = 0; i < 3; i++)
+		cohort_test_free(test, i * cohort_pages(), cohort_pages() / 2);
+	WRITE_ONCE(cohort_taking, false);
+	for (kind = COHORT_PROCESS + 1; kind < COHORT_NR_KINDS; kind++)
+		cohort_domain_dissolve(cohort_region_domain(kind));
+	for (i = 0; i < ARRAY_SIZE(page); i++) {
+		page[i] = cohort_test_breach(GFP_ATOMIC, 0);
+		blk[i] = page[i] ? cohort_test_block(page[i]) : NULL;
+	}
+	WRITE_ONCE(cohort_taking, true);
+	KUNIT_ASSERT_NOT_NULL(test, page[0]);
+	KUNIT_EXPECT_PTR_EQ(test, blk[0]->room->dom, ct->dom);
+	KUNIT_EXPECT_PTR_EQ(test, page_zone(page[0])->cohort->taint, blk[0]);
+	for (i = 1; i < ARRAY_SIZE(page); i++)
+		KUNIT_EXPECT_PTR_EQ(test, blk[i], blk[0]);
+	for (i = 0; i < ARRAY_SIZE(page); i++)
+		if (page[i])
+			__free_page(page[i]);
+	cohort_domain_dissolve(ct->dom);
+	KUNIT_EXPECT_PTR_NE(test, page_zone(page[0])->cohort->taint, blk[0]);
 }
 
 /* Pages outlive the domain: in batches, in the swap cache, pinned. */
@@ -298,28 +355,48 @@ static void cohort_domain_test_destroy_in_use(struct kunit *test)
 	cohort_domain_destroy(ct->dom);
 	ct->dom = NULL;
 	synchronize_rcu();
-	KUNIT_EXPECT_NULL(test, blk->dom);
+	KUNIT_EXPECT_NULL(test, blk->room);
 	cohort_test_free_shuffled(test);
-	KUNIT_EXPECT_EQ(test, blk->map.nr, 0);
+	KUNIT_EXPECT_EQ(test, blk->nr_free, 0);
+}
+
+/* No magazine keeps a page of a domain that is gone. */
+static void cohort_domain_test_destroy_drains(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int id = ct->dom->id;
+	struct page *page;
+
+	cohort_test_take(test, cohort_pages());
+	page = ct->page[0];
+	cohort_test_drop(test, 0, 10);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(id), 10);
+	cohort_domain_destroy(ct->dom);
+	ct->dom = NULL;
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(id), 0);
+	cohort_test_drop(test, 0, ct->nr);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(id), 0);
+	KUNIT_EXPECT_GE(test, cohort_test_buddy_order(page), (int)cohort_block_order());
 }
 
 static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_fullest_first),
-	KUNIT_CASE(cohort_domain_test_zone_limit),
+	KUNIT_CASE(cohort_domain_test_room_per_zone),
 	KUNIT_CASE(cohort_domain_test_node_limit),
-	KUNIT_CASE(cohort_domain_test_cap),
-	KUNIT_CASE(cohort_domain_test_not_for_everybody),
+	KUNIT_CASE(cohort_domain_test_not_for_all),
+	KUNIT_CASE(cohort_domain_test_mark_is_kept),
 	KUNIT_CASE(cohort_domain_test_pick),
 	KUNIT_CASE(cohort_domain_test_picked_goes_home),
 	KUNIT_CASE(cohort_domain_test_picked_is_dissolved),
 	KUNIT_CASE(cohort_domain_test_nothing_to_pick),
 	KUNIT_CASE(cohort_domain_test_compact),
-	KUNIT_CASE(cohort_domain_test_give_back),
-	KUNIT_CASE(cohort_domain_test_give_back_background),
-	KUNIT_CASE(cohort_domain_test_give_back_request),
-	KUNIT_CASE(cohort_domain_test_give_back_emptiest),
-	KUNIT_CASE(cohort_domain_test_steal),
+	KUNIT_CASE(cohort_domain_test_breach_orders),
+	KUNIT_CASE(cohort_domain_test_breach_unmovable),
+	KUNIT_CASE(cohort_domain_test_breach_movable),
+	KUNIT_CASE(cohort_domain_test_breach_returns),
+	KUNIT_CASE(cohort_domain_test_breach_taint),
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
+	KUNIT_CASE(cohort_domain_test_destroy_drains),
 	{}
 };
 

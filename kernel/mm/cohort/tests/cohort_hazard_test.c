@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What goes wrong with memory that is held back, if nothing is done about it:
- * each case fails without the hook or the rule that it is about.
+ * Hazards of free memory that has an owner, if nothing is done about
+ * them: each case fails without the hook or the rule that it is about.
  *
  * Where memory has to run out, it really does, down to the watermark that is
- * kept for reclaim.  Nobody is killed for it: there is nobody who could be.
+ * kept for reclaim.  No process is killed for it: there is none that could be.
  */
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/oom.h>
@@ -16,29 +17,6 @@
 #include <linux/uaccess.h>
 
 #include "cohort_test.h"
-
-/* A block of which one page is in use and returned. */
-static struct page *cohort_hazard_test_block(struct kunit *test,
-					     struct cohort_domain *dom)
-{
-	struct alloc_context ac = { .highest_zoneidx = MAX_NR_ZONES - 1 };
-	struct page *page;
-	struct zone *zone;
-
-	for_each_populated_zone(zone)
-		if (cohort_grow(dom, zone, zone_idx(zone), 0))
-			break;
-	page = cohort_domain_take(dom, &ac);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_ASSERT_EQ(test, dom->nr_parked, cohort_pages() - 1);
-	return page;
-}
-
-static void cohort_hazard_test_return(struct page *page)
-{
-	if (!cohort_free_page(page, page_to_pfn(page), 0))
-		cohort_buddy_give(page, 0);
-}
 
 static bool cohort_hazard_test_one(struct list_head *pages, gfp_t gfp,
 				   unsigned int order)
@@ -96,135 +74,104 @@ static void cohort_hazard_test_undisturbed(struct kunit *test,
 	KUNIT_EXPECT_NE(test, tries, 0);
 }
 
-static bool cohort_hazard_test_takes_parked(struct kunit *test)
+static bool cohort_hazard_test_takes_all(struct kunit *test, gfp_t gfp)
 {
 	struct cohort_test *ct = test->priv;
 	unsigned long before, after;
-	struct page *page;
 	LIST_HEAD(pages);
 
-	page = cohort_hazard_test_block(test, ct->dom);
+	cohort_test_take(test, 1);
 	cohort_hazard_test_nearly_out(test, &pages);
-	before = ct->dom->nr_parked;
-	while (cohort_hazard_test_one(&pages, GFP_NOWAIT, 0))
+	before = cohort_domain_free(ct->dom);
+	while (cohort_hazard_test_one(&pages, gfp, 0))
 		;
-	after = ct->dom->nr_parked;
+	after = cohort_domain_free(ct->dom);
 	cohort_hazard_test_enough(&pages);
-	cohort_hazard_test_return(page);
-	kunit_info(test, "parked: %lu, then %lu", before, after);
-	return before == cohort_pages() - 1 && !after;
+	cohort_test_free(test, 0, ct->nr);
+	ct->nr = 0;
+	kunit_info(test, "free in the block: %lu, then %lu", before, after);
+	return before && !after;
 }
 
-/* What cannot wait cannot be helped by giving back: it takes the parked page. */
+static bool cohort_hazard_test_takes_atomic(struct kunit *test)
+{
+	return cohort_hazard_test_takes_all(test, GFP_NOWAIT);
+}
+
+/* A request that cannot wait has all free pages, no matter which domain owns them. */
 static void cohort_hazard_test_atomic_starves(struct kunit *test)
 {
-	cohort_hazard_test_undisturbed(test, cohort_hazard_test_takes_parked);
+	cohort_hazard_test_undisturbed(test, cohort_hazard_test_takes_atomic);
 }
 
-/* No allocation fails, and so nobody is killed, while pages are parked. */
+/* No allocation fails, and so no process is killed, while pages are free in blocks. */
+static bool cohort_hazard_test_takes_waiting(struct kunit *test)
+{
+	return cohort_hazard_test_takes_all(test, GFP_KERNEL | __GFP_RETRY_MAYFAIL);
+}
+
 static void cohort_hazard_test_early_oom(struct kunit *test)
 {
-	struct cohort_test *ct = test->priv;
-	struct page *page;
-	LIST_HEAD(pages);
-
-	ct->dom->class = COHORT_NORMAL;
-	page = cohort_hazard_test_block(test, ct->dom);
-	cohort_hazard_test_nearly_out(test, &pages);
-	while (cohort_hazard_test_one(&pages, GFP_KERNEL | __GFP_RETRY_MAYFAIL, 0))
-		;
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_parked, 0);
-	cohort_hazard_test_enough(&pages);
-	cohort_hazard_test_return(page);
-}
-
-static bool cohort_hazard_test_background_pays(struct kunit *test)
-{
-	struct cohort_test *ct = test->priv;
-	unsigned long parked, parked_back;
-	struct page *page, *page_back;
-	struct cohort_domain *back;
-	LIST_HEAD(pages);
-
-	back = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, back);
-	back->class = COHORT_BACKGROUND;
-	ct->dom->class = COHORT_NORMAL;
-	page = cohort_hazard_test_block(test, ct->dom);
-	page_back = cohort_hazard_test_block(test, back);
-	cohort_hazard_test_nearly_out(test, &pages);
-	while (back->nr_parked &&
-	       cohort_hazard_test_one(&pages, GFP_KERNEL | __GFP_RETRY_MAYFAIL, 0))
-		;
-	parked_back = back->nr_parked;
-	parked = ct->dom->nr_parked;
-	cohort_hazard_test_enough(&pages);
-	cohort_hazard_test_return(page_back);
-	cohort_hazard_test_return(page);
-	cohort_domain_destroy(back);
-	kunit_info(test, "parked: %lu, in the background %lu", parked, parked_back);
-	return parked == cohort_pages() - 1 && !parked_back;
-}
-
-/* A process that nobody looks at pays before one that is in use. */
-static void cohort_hazard_test_background_first(struct kunit *test)
-{
-	cohort_hazard_test_undisturbed(test, cohort_hazard_test_background_pays);
+	cohort_hazard_test_undisturbed(test, cohort_hazard_test_takes_waiting);
 }
 
 static bool cohort_hazard_test_one_by_one(struct kunit *test)
 {
+	struct cohort_domain *cache = cohort_region_domain(COHORT_CACHE);
 	unsigned long before, after;
-	struct cohort_domain *cache;
 	struct page *page;
 	LIST_HEAD(pages);
 
-	cache = cohort_domain_create(COHORT_CACHE, NUMA_NO_NODE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, cache);
-	page = cohort_hazard_test_block(test, cache);
+	page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, numa_mem_id(), NULL, cache);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	cohort_domain_drain(cache);
 	cohort_hazard_test_nearly_out(test, &pages);
 	do {
-		before = cache->nr_parked;
+		before = cohort_domain_free(cache);
 	} while (cohort_hazard_test_one(&pages, GFP_KERNEL | __GFP_MOVABLE |
 					__GFP_RETRY_MAYFAIL, 0) &&
-		 cache->nr_parked == before);
-	after = cache->nr_parked;
+		 cohort_domain_free(cache) == before);
+	after = cohort_domain_free(cache);
 	cohort_hazard_test_enough(&pages);
-	cohort_hazard_test_return(page);
-	cohort_domain_destroy(cache);
-	kunit_info(test, "parked: %lu, then %lu", before, after);
+	__free_page(page);
+	kunit_info(test, "free in the cache: %lu, then %lu", before, after);
 	return after == before - 1;
 }
 
 /*
- * Reclaimed cache parks and free memory does not rise: whoever reclaims for a
- * page that can be moved would reclaim for ever if it did not take these; one
- * by one, not all at once because reclaim got nowhere.
+ * Reclaimed cache is free in its region and no watermark counts it: a request
+ * for a page that can be moved would reclaim for ever if it did not take these;
+ * one by one, not all at once because reclaim got nowhere.
  */
 static void cohort_hazard_test_reclaims_in_vain(struct kunit *test)
 {
 	cohort_hazard_test_undisturbed(test, cohort_hazard_test_one_by_one);
 }
 
-/* Filling blocks never takes what is left for those who need single pages. */
+/* Filling blocks never takes what is left for requests for single pages. */
 static void cohort_hazard_test_refill_keeps_watermark(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
 	unsigned int tries;
 	unsigned long free;
+	struct page *page;
 	struct zone *zone;
 
+	/* A room in each zone that has blocks. */
+	cohort_test_take(test, 1);
 	for_each_populated_zone(zone) {
-		/* What somebody frees between the two may be taken. */
-		for (tries = 100; tries; tries--) {
+		struct cohort_room *room = cohort_room_of(ct->dom, zone);
+
+		/* A page freed between the two may be taken. */
+		for (tries = 100; room && tries; tries--) {
 			free = zone_page_state_snapshot(zone, NR_FREE_PAGES);
-			if (!cohort_grow(ct->dom, zone, zone_idx(zone), free))
+			if (!cohort_room_acquire(room, zone_idx(zone), free, &page, 1))
 				break;
-			cohort_domain_dissolve(ct->dom, true);
+			cohort_buddy_give(page, 0);
 		}
 		KUNIT_EXPECT_NE(test, tries, 0);
 	}
-	KUNIT_EXPECT_EQ(test, ct->dom->nr_blocks, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
 }
 
 /**
@@ -245,13 +192,13 @@ struct cohort_hazard_test_child {
 
 static enum cohort_kind cohort_hazard_test_kind_at(unsigned long addr)
 {
-	struct cohort_domain *dom = NULL;
+	struct cohort_domain *dom;
 	struct page *page;
 
 	if (put_user(addr, (unsigned long __user *)addr) ||
 	    get_user_pages_fast(addr, 1, 0, &page) != 1)
 		return COHORT_NR_KINDS;
-	dom = cohort_test_block(page)->dom;
+	dom = cohort_test_owner(page);
 	put_page(page);
 	return dom ? dom->kind : COHORT_NR_KINDS;
 }
@@ -312,7 +259,7 @@ static void cohort_hazard_test_mm_is_copied(struct kunit *test)
 
 /*
  * The rule for class changes, across a real fork: a child is what its parent
- * is until somebody writes its own oom_score_adj.
+ * is until its own oom_score_adj is written.
  */
 static void cohort_hazard_test_zygote_forks(struct kunit *test)
 {
@@ -328,57 +275,54 @@ static void cohort_hazard_test_zygote_forks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.later, COHORT_PROCESS);
 }
 
-static unsigned int cohort_hazard_test_holes(struct kunit *test, unsigned long addr,
-					     unsigned int pages)
+static unsigned long cohort_hazard_test_holes(struct kunit *test, unsigned long addr,
+					      unsigned int pages)
 {
 	unsigned int i;
 
 	cohort_test_grow_up(test);
 	cohort_test_touch(test, addr, pages);
+	lru_add_drain_all();
 	for (i = 0; i < pages; i += 2)
 		do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
-	lru_add_drain_all();
-	return READ_ONCE(current->mm->cohort->nr_parked);
+	cohort_domain_drain(current->mm->cohort);
+	return cohort_domain_free(current->mm->cohort);
 }
 
-/* A page that is swapped out frees nothing until its region goes home. */
+static unsigned long cohort_hazard_test_whole(void)
+{
+	unsigned long whole = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		whole += cohort_whole(zone);
+	return whole;
+}
+
+/* A page that is swapped out frees no block until its region is packed. */
 static void cohort_hazard_test_swaps_in_vain(struct kunit *test)
 {
-	unsigned int i, parked, pages = 8 * cohort_pages();
-	unsigned long addr = cohort_test_map(test, pages);
+	unsigned long headroom = cohort_headroom, free, addr;
+	unsigned int i, pages = 8 * cohort_pages();
 	struct cohort_domain *dom;
 
-	parked = cohort_hazard_test_holes(test, addr, pages);
+	addr = cohort_test_map(test, pages);
+	free = cohort_hazard_test_holes(test, addr, pages);
 	dom = current->mm->cohort;
-	KUNIT_ASSERT_GE(test, parked, 3 * cohort_pages());
-	for (i = 0; i < 4; i++)
-		cohort_compact_swapped();
-	KUNIT_EXPECT_LT(test, dom->nr_parked, 3 * cohort_pages());
+	KUNIT_ASSERT_GE(test, free, 3 * cohort_pages());
+	/* Whole blocks are few, if a little more is wanted than there is. */
+	WRITE_ONCE(cohort_headroom, cohort_hazard_test_whole() + 16 * cohort_pages());
+	for (i = 0; i < 100 && cohort_domain_free(dom) >= 2 * cohort_pages(); i++) {
+		cohort_pack_low(NODE_DATA(numa_mem_id()));
+		msleep(100);
+	}
+	WRITE_ONCE(cohort_headroom, headroom);
+	KUNIT_EXPECT_LT(test, cohort_domain_free(dom), 3 * cohort_pages());
 	for (i = 1; i < pages; i += 2)
 		cohort_test_verify(test, addr + i * PAGE_SIZE, 1);
 }
 
-/* Slab that was shrunk, one page in two, frees nothing until it is given back. */
-static void cohort_hazard_test_shrinks_in_vain(struct kunit *test)
-{
-	LIST_HEAD(shrunk);
-	LIST_HEAD(kept);
-	unsigned int i;
-
-	for (i = 0; i < 4 * COHORT_KERNEL_HOLES; i++)
-		KUNIT_ASSERT_TRUE(test, cohort_hazard_test_one(i % 2 ? &kept : &shrunk,
-							       GFP_KERNEL | __GFP_RECLAIMABLE, 0));
-	cohort_hazard_test_release(&shrunk);
-	KUNIT_EXPECT_GE(test, cohort_parked_in(COHORT_KERNEL), COHORT_KERNEL_HOLES + cohort_pages());
-	/* It does not look more often than that. */
-	schedule_timeout_uninterruptible(COHORT_RETRY + 1);
-	cohort_compact_low();
-	KUNIT_EXPECT_LT(test, cohort_parked_in(COHORT_KERNEL),
-			COHORT_KERNEL_HOLES + cohort_pages());
-	cohort_hazard_test_release(&kept);
-}
-
-/* A page that goes bad: neither the LRU nor the free lists know a parked one. */
+/* A page that goes bad: a free one of a block, and one in use. */
 static void cohort_hazard_test_soft_offline(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
@@ -406,17 +350,33 @@ static void cohort_hazard_test_soft_offline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unpoison_memory(page_to_pfn(page)), 0);
 }
 
+/* Compaction of domains, for any cause: batches of all CPUs are not drained for each. */
+static void cohort_hazard_test_drains_seldom(struct kunit *test)
+{
+	unsigned long addr = cohort_test_map(test, 1);
+	struct page *page;
+
+	msleep(1100);
+	cohort_pack_drain();
+	cohort_test_touch(test, addr, 1);
+	page = cohort_test_page_at(test, addr);
+	cohort_pack_drain();
+	KUNIT_EXPECT_FALSE(test, PageLRU(page));
+	msleep(1100);
+	cohort_pack_drain();
+	KUNIT_EXPECT_TRUE(test, PageLRU(page));
+}
+
 static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_atomic_starves),
 	KUNIT_CASE(cohort_hazard_test_early_oom),
-	KUNIT_CASE(cohort_hazard_test_background_first),
 	KUNIT_CASE(cohort_hazard_test_reclaims_in_vain),
 	KUNIT_CASE(cohort_hazard_test_refill_keeps_watermark),
 	KUNIT_CASE(cohort_hazard_test_mm_is_copied),
 	KUNIT_CASE(cohort_hazard_test_zygote_forks),
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
-	KUNIT_CASE(cohort_hazard_test_shrinks_in_vain),
 	KUNIT_CASE(cohort_hazard_test_soft_offline),
+	KUNIT_CASE_SLOW(cohort_hazard_test_drains_seldom),
 	{}
 };
 

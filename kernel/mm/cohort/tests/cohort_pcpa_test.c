@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page-cache-preferred area: its arithmetic, and a small area on the
- * machine's own memory with a file's pages in it.
+ * The page-cache-preferred area: a small one on the machine's own memory, with a
+ * file's pages in it.
  */
 #include <kunit/test.h>
 #include <linux/anon_inodes.h>
@@ -15,8 +15,10 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
-#include "../filemap.h"
-#include "../pcpa.h"
+#include "../host/filemap.h"
+#include "../pcpa/pcpa.h"
+#include "../vnode/vnode.h"
+#include "cohort_test.h"
 
 #define AREA_PAGES	(4 * pageblock_nr_pages)
 #define BLOCK_BYTES	((u64)pageblock_nr_pages << PAGE_SHIFT)
@@ -36,10 +38,13 @@ struct cache {
 static u64 size_before;
 static unsigned int timer_before;
 
+/* With what CPUs have at hand. */
 static struct cohort_pcpa_sizes look(void)
 {
 	struct cohort_pcpa_sizes sizes;
 
+	if (cohort_area.zone)
+		cohort_fixed_drain(cohort_area.zone);
 	cohort_pcpa_sizes(&sizes);
 	return sizes;
 }
@@ -129,41 +134,6 @@ static struct folio *cache_get(struct kunit *test, struct cache *cache, unsigned
 	return folio;
 }
 
-/* arithmetic */
-
-static void cohort_pcpa_test_state(struct kunit *test)
-{
-	struct cohort_pcpa_fsm fsm = { COHORT_PCACHE_ONLY, false };
-
-	cohort_pcpa_granted(&fsm);
-	KUNIT_EXPECT_FALSE_MSG(test, fsm.used, "used in pcache_only");
-	KUNIT_EXPECT_TRUE_MSG(test, cohort_pcpa_request(&fsm), "the first sets the timer");
-	KUNIT_EXPECT_EQ(test, fsm.state, COHORT_ANON_ALLOC);
-	KUNIT_EXPECT_FALSE_MSG(test, cohort_pcpa_request(&fsm), "others do not");
-	cohort_pcpa_granted(&fsm);
-	KUNIT_EXPECT_TRUE_MSG(test, cohort_pcpa_timeout(&fsm), "used: one more turn");
-	KUNIT_EXPECT_EQ(test, fsm.state, COHORT_ANON_ALLOC);
-	KUNIT_EXPECT_FALSE_MSG(test, cohort_pcpa_timeout(&fsm), "not used since");
-	KUNIT_EXPECT_EQ(test, fsm.state, COHORT_PCACHE_ONLY);
-	cohort_pcpa_request(&fsm);
-	KUNIT_EXPECT_FALSE_MSG(test, cohort_pcpa_timeout(&fsm), "asked, and nothing granted");
-}
-
-static void cohort_pcpa_test_join(struct kunit *test)
-{
-	struct cohort_walk walk = { 0, 5 };
-	unsigned long c, seen = 0;
-	bool down = false;
-
-	while (cohort_walk_next(&walk, down, &c)) {
-		KUNIT_EXPECT_FALSE(test, seen & BIT(c));
-		seen |= BIT(c);
-		down = !down;
-	}
-	KUNIT_EXPECT_EQ(test, seen, 0x1fUL);
-	KUNIT_EXPECT_FALSE(test, cohort_walk_next(&walk, !down, &c));
-}
-
 static void cohort_pcpa_test_refused(struct kunit *test)
 {
 	u64 memory = PFN_PHYS((u64)totalram_pages());
@@ -182,7 +152,6 @@ static void cohort_pcpa_test_refused(struct kunit *test)
 static void cohort_pcpa_test_resize(struct kunit *test)
 {
 	struct cohort_pcpa_sizes sizes;
-	unsigned long parked = global_zone_page_state(NR_COHORT_FREE);
 
 	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
 	sizes = look();
@@ -198,7 +167,6 @@ static void cohort_pcpa_test_resize(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(4 * BLOCK_BYTES, (look().base + 512) << PAGE_SHIFT),
 			-EINVAL);
 	area_end(test);
-	KUNIT_EXPECT_LE(test, global_zone_page_state(NR_COHORT_FREE), parked + 256);
 }
 
 /* A piece that was split comes back a page at a time, from its middle. */
@@ -237,7 +205,7 @@ static void cohort_pcpa_test_settle(struct kunit *test)
 	struct page *page;
 
 	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
-	page = cohort_area_take(0, COHORT_USE_LENT, NULL);
+	page = cohort_area_take(0, COHORT_USE_LENT);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	KUNIT_ASSERT_TRUE(test, cohort_area_prep(page, 0, GFP_KERNEL, 0));
 	KUNIT_EXPECT_EQ(test, look().lent, 1UL);
@@ -250,7 +218,7 @@ static void cohort_pcpa_test_settle(struct kunit *test)
 	area_end(test);
 }
 
-/* Switched off, whoever has pages keeps them; they are ordinary when freed. */
+/* Switched off, pages in use stay where they are; they are ordinary when freed. */
 static void cohort_pcpa_test_off_in_use(struct kunit *test)
 {
 	struct page *page;
@@ -379,7 +347,7 @@ static void cohort_pcpa_test_contiguous(struct kunit *test)
 	full_end(test, &cache);
 }
 
-/* A page that somebody holds: another place if there is one, else an error in time. */
+/* A page with a reference more: another place if there is one, else an error in time. */
 static void cohort_pcpa_test_busy(struct kunit *test)
 {
 	unsigned long start;
@@ -425,26 +393,209 @@ static void cohort_pcpa_test_timer(struct kunit *test)
 	area_end(test);
 }
 
-/* Before a process is killed the area's free pages are everybody's; later they come back. */
-static void cohort_pcpa_test_given(struct kunit *test)
+/* as blocks */
+
+static bool whole_chunk(unsigned long pfn)
 {
-	unsigned int i;
+	struct page *page = pfn_to_page(pfn);
+
+	return PageBuddy(page) && buddy_order(page) == COHORT_CHUNK_ORDER &&
+	       cohort_page_parked(page);
+}
+
+/* Free pages look free to every observer, and reserved. */
+static void cohort_pcpa_test_visible(struct kunit *test)
+{
+	unsigned long pfn, wrong = 0;
+	struct zone *zone;
 
 	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
-	KUNIT_EXPECT_EQ(test, cohort_give_back(NULL, COHORT_GIVE_BACKGROUND), 0UL);
-	/* The worker may have a batch of them in its hands, or fetch one already. */
-	KUNIT_EXPECT_GT(test, cohort_give_back(NULL, COHORT_GIVE_ALL), AREA_PAGES / 2);
-	KUNIT_EXPECT_LE(test, look().free, AREA_PAGES / 2);
-	/* Frames are the area's again a moment before their pages are free. */
-	for (i = 0; i < 500 && look().free != AREA_PAGES; i++)
-		msleep(20);
 	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
+	zone = cohort_area.zone;
+	for (pfn = look().base; pfn < look().base + AREA_PAGES; pfn += COHORT_CHUNK)
+		wrong += !whole_chunk(pfn);
+	KUNIT_EXPECT_EQ(test, wrong, 0UL);
+	KUNIT_EXPECT_EQ(test, zone->cohort_reserved, AREA_PAGES);
+	KUNIT_EXPECT_GE(test, zone_page_state_snapshot(zone, NR_FREE_PAGES), AREA_PAGES);
+	KUNIT_EXPECT_GE(test, cohort_unusable_free(zone), AREA_PAGES);
+	area_end(test);
+	KUNIT_EXPECT_EQ(test, zone->cohort_reserved, size_before >> PAGE_SHIFT);
+}
+
+/* A loan of a virtual node that a migration has brought here ends with the page. */
+static void cohort_pcpa_test_lent_once(struct kunit *test)
+{
+#ifdef CONFIG_COHORT_VNODE
+	struct page *page;
+	unsigned long *map, pfn;
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	mutex_lock(&cohort_mutex);
+	KUNIT_EXPECT_EQ(test, cohort_table_lend(cohort_vnode_returned), 0);
+	mutex_unlock(&cohort_mutex);
+	cohort_owner_switch(&cohort_lend_key, true);
+	page = cohort_area_take_cache();
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_TRUE(test, cohort_area_prep(page, 0, GFP_KERNEL, 0));
+	pfn = page_to_pfn(page);
+	map = cohort_lent_map(pfn);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	set_bit(cohort_span_bit(pfn), map);
+	KUNIT_EXPECT_EQ(test, cohort_lent_next(pfn - 1, pfn + 1), pfn);
+	__free_page(page);
+	KUNIT_EXPECT_FALSE(test, test_bit(cohort_span_bit(pfn), map));
+	area_end(test);
+#else
+	kunit_skip(test, "no virtual nodes");
+#endif
+}
+
+/* One frame is bad: the others of its piece are the area's as before. */
+static void cohort_pcpa_test_poisoned(struct kunit *test)
+{
+	struct page *page;
+	unsigned long i;
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	cohort_pcpa_want();
+	page = cohort_pcpa_piece(GFP_KERNEL, 4);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	cohort_dissolve_range(page_to_pfn(page) + 5, page_to_pfn(page) + 6);
+	SetPageHWPoison(page + 5);
+	split_page(page, 4);
+	for (i = 0; i < 16; i++)
+		__free_page(page + i);
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES - 1);
+	KUNIT_EXPECT_EQ(test, look().size, AREA_PAGES);
+	ClearPageHWPoison(page + 5);
+	cohort_buddy_give(page + 5, 0);
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, look().client, 0UL);
 	area_end(test);
 }
 
+/* Memory that goes offline takes its chunks along; the others serve on. */
+static void cohort_pcpa_test_lost(struct kunit *test)
+{
+	unsigned long base, half = AREA_PAGES / 2;
+	struct cache cache;
+	struct page *page;
+
+	full_begin(test, &cache);
+	base = look().base;
+	cohort_fixed_leave(base, base + pageblock_nr_pages);
+	KUNIT_EXPECT_EQ(test, look().other, pageblock_nr_pages);
+	KUNIT_EXPECT_EQ(test, look().cache, AREA_PAGES - pageblock_nr_pages);
+	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_transient(base));
+	page = cohort_pcpa_alloc(AREA_PAGES, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(page), -ENOMEM);
+	page = cohort_pcpa_alloc(half, GFP_KERNEL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(page));
+	cohort_pcpa_free(page, half);
+	cohort_quick_reclaim(AREA_PAGES, 4);
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES - pageblock_nr_pages);
+	full_end(test, &cache);
+}
+
+/* A search for contiguous memory finds other memory. */
+static void cohort_pcpa_test_beside(struct kunit *test)
+{
+	unsigned long base, nr = cohort_area_align(), at, i;
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	base = look().base;
+	KUNIT_EXPECT_EQ(test, cohort_frames_find(NUMA_NO_NODE, nr, base), 0UL);
+	at = cohort_frames_find(NUMA_NO_NODE, nr, 0);
+	KUNIT_EXPECT_TRUE(test, at && (at + nr <= base || at >= base + AREA_PAGES));
+	for (i = 0; at && i < nr; i++)
+		__free_page(pfn_to_page(at + i));
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, look().other, 0UL);
+	area_end(test);
+}
+
+static unsigned long give_all(struct list_head *list, const struct alloc_context *ac)
+{
+	unsigned long nr = 0;
+	struct page *page;
+
+	while ((page = __cohort_pcpa_rmqueue(GFP_NOWAIT, 0, 0, ac, true))) {
+		list_add(&page->lru, list);
+		nr++;
+	}
+	return nr;
+}
+
+/* Requests that would fail get a part, none under a client, none that may not be there. */
+static void cohort_pcpa_test_given(struct kunit *test)
+{
+	nodemask_t none = NODE_MASK_NONE;
+	struct alloc_context ac;
+	struct page *page, *next;
+	LIST_HEAD(list);
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	cohort_test_context(&ac, GFP_NOWAIT);
+	ac.nodemask = &none;
+	KUNIT_EXPECT_EQ(test, give_all(&list, &ac), 0UL);
+	ac.nodemask = NULL;
+	KUNIT_EXPECT_EQ(test, give_all(&list, &ac), AREA_PAGES / 4);
+	KUNIT_EXPECT_EQ(test, look().other, AREA_PAGES / 4);
+	KUNIT_EXPECT_EQ(test, look().cache, 0UL);
+	list_for_each_entry_safe(page, next, &list, lru)
+		__free_page(page);
+	INIT_LIST_HEAD(&list);
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, look().other, 0UL);
+	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
+	cohort_pcpa_want();
+	KUNIT_EXPECT_EQ(test, give_all(&list, &ac), 0UL);
+	area_end(test);
+}
+
+/* A window from the middle of one chunk to that of another. */
+static void cohort_pcpa_test_window(struct kunit *test)
+{
+	unsigned long start, nr = 300, i;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	cohort_pcpa_want();
+	start = look().base + 112;
+	KUNIT_ASSERT_TRUE(test, cohort_area_hold(start, nr));
+	KUNIT_EXPECT_EQ(test, cohort_area_held(start, nr), nr);
+	KUNIT_EXPECT_EQ(test, cohort_chunk_room(look().base, 0), 0UL);
+	KUNIT_EXPECT_TRUE(test, cohort_area_unhold(start, nr, true));
+	KUNIT_EXPECT_EQ(test, look().client, nr);
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES - nr);
+	KUNIT_EXPECT_EQ(test, cohort_chunk_room(look().base, 4), 112UL);
+	page = pfn_to_page(start);
+	for (i = 0; i < nr; i++)
+		cohort_buddy_give(page + i, 0);
+	KUNIT_EXPECT_EQ(test, look().client, 0UL);
+	KUNIT_EXPECT_TRUE(test, whole_chunk(look().base));
+	area_end(test);
+}
+
+/* Blocks of a scheme and the area come and go in any order. */
+static void cohort_pcpa_test_beside_blocks(struct kunit *test)
+{
+	bool was_on = static_key_enabled(&cohort_region_key);
+
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(true), 0);
+	KUNIT_ASSERT_EQ(test, area_begin(test), 0);
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(false), 0);
+	KUNIT_EXPECT_TRUE(test, cohort_enabled());
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_soft(), 0UL);
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(true), 0);
+	KUNIT_EXPECT_EQ(test, look().free, AREA_PAGES);
+	area_end(test);
+	KUNIT_EXPECT_TRUE(test, cohort_enabled());
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(was_on), 0);
+}
+
 static struct kunit_case cohort_pcpa_test_cases[] = {
-	KUNIT_CASE(cohort_pcpa_test_state),
-	KUNIT_CASE(cohort_pcpa_test_join),
 	KUNIT_CASE(cohort_pcpa_test_refused),
 	KUNIT_CASE(cohort_pcpa_test_resize),
 	KUNIT_CASE(cohort_pcpa_test_partial_free),
@@ -454,10 +605,17 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_reclaim_spares),
 	KUNIT_CASE(cohort_pcpa_test_contiguous),
 	KUNIT_CASE(cohort_pcpa_test_busy),
+	KUNIT_CASE(cohort_pcpa_test_visible),
+	KUNIT_CASE(cohort_pcpa_test_lent_once),
+	KUNIT_CASE(cohort_pcpa_test_poisoned),
+	KUNIT_CASE(cohort_pcpa_test_lost),
+	KUNIT_CASE(cohort_pcpa_test_beside),
+	KUNIT_CASE(cohort_pcpa_test_window),
+	KUNIT_CASE(cohort_pcpa_test_beside_blocks),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_given),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_suffices),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_announced),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_timer),
-	KUNIT_CASE_SLOW(cohort_pcpa_test_given),
 	{}
 };
 

@@ -10,7 +10,7 @@
 #include <trace/events/vmscan.h>
 
 #include "../cohort.h"
-#include "../rightsize.h"
+#include "../rightsize/rightsize.h"
 
 struct cohort_reclaim_test {
 	unsigned long count[COHORT_SIZE_BUCKETS];
@@ -92,7 +92,7 @@ static void cohort_reclaim_test_orders(struct kunit *test)
 	KUNIT_EXPECT_GE(test, after[3], before[3] + 1);
 }
 
-/* Measuring again begins at zero; off, nobody looks. */
+/* Measuring again begins at zero; off, nothing is counted. */
 static void cohort_reclaim_test_reset(struct kunit *test)
 {
 	struct cohort_reclaim_test *now;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The region scheme: whose pages go where, switching it off and on, and
+ * The region scheme: which pages go where, switching it off and on, and
  * contiguous allocations that run into its memory.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
 #include <linux/vmalloc.h>
 #include <linux/zsmalloc.h>
 
+#include "../dmabuf/buffer.h"
 #include "cohort_test.h"
 
 /* A mapping of a file on a file system, as far as the cache domain looks. */
@@ -33,24 +35,22 @@ static struct address_space *cohort_region_test_mapping(struct kunit *test)
 static void cohort_region_test_cache_domain(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
-	struct cohort_domain *dom = __cohort_cache_domain(mapping,
+	struct cohort_domain *dom = cohort_region_cache(mapping,
 							  GFP_HIGHUSER_MOVABLE);
-	struct cohort_block *blk;
 	struct folio *folio;
 
 	KUNIT_ASSERT_NOT_NULL(test, dom);
 	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_CACHE);
-	KUNIT_EXPECT_EQ(test, dom->nid, numa_mem_id());
+	KUNIT_EXPECT_PTR_EQ(test, dom, cohort_region_domain(COHORT_CACHE));
 
-	folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+	folio = cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
 	KUNIT_ASSERT_NOT_NULL(test, folio);
-	blk = cohort_block_of(folio_pfn(folio));
-	KUNIT_EXPECT_PTR_EQ(test, blk->dom, dom);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_owner(&folio->page), dom);
 	KUNIT_EXPECT_FALSE(test, folio_test_large(folio));
 	folio_put(folio);
 }
 
-/* Block devices hold metadata that a journal pins: not among file pages. */
+/* Metadata pages, which a journal pins, are not among file pages. */
 static void cohort_region_test_buffer_domain(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
@@ -60,16 +60,16 @@ static void cohort_region_test_buffer_domain(struct kunit *test)
 	if (!IS_ENABLED(CONFIG_BLOCK))
 		kunit_skip(test, "no CONFIG_BLOCK");
 	mapping->host->i_sb = blockdev_superblock;
-	dom = __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE);
+	dom = cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE);
 	KUNIT_ASSERT_NOT_NULL(test, dom);
 	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_BUFFER);
 
-	folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+	folio = cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
 	KUNIT_ASSERT_NOT_NULL(test, folio);
-	KUNIT_EXPECT_PTR_EQ(test, cohort_block_of(folio_pfn(folio))->dom, dom);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_owner(&folio->page), dom);
 	folio_put(folio);
 	/* Journals ask for some of them unmovable. */
-	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping, GFP_HIGHUSER));
+	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER));
 }
 
 static void cohort_region_test_cache_not_unevictable(struct kunit *test)
@@ -77,14 +77,14 @@ static void cohort_region_test_cache_not_unevictable(struct kunit *test)
 	struct address_space *mapping = cohort_region_test_mapping(test);
 
 	mapping_set_unevictable(mapping);
-	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE));
+	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE));
 }
 
 static void cohort_region_test_cache_not_unmovable(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
 
-	KUNIT_EXPECT_NULL(test, __cohort_cache_domain(mapping, GFP_HIGHUSER));
+	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER));
 }
 
 /* Pages of an area of vmalloc that are in a domain of this kind. */
@@ -97,12 +97,10 @@ static unsigned int cohort_region_test_area(struct kunit *test, unsigned int pag
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	for (i = 0; i < pages; i++) {
 		struct page *page = vmalloc_to_page(area + i * PAGE_SIZE);
-		struct cohort_domain *dom = cohort_test_block(page)->dom;
+		struct cohort_domain *dom = cohort_test_owner(page);
 
 		nr += dom && dom->kind == kind;
 	}
-	KUNIT_EXPECT_LT(test, cohort_parked_in(COHORT_VMALLOC),
-			(COHORT_SPARE_BLOCKS + 1) * cohort_pages());
 	vfree(area);
 	return nr;
 }
@@ -132,13 +130,13 @@ static bool cohort_region_test_is_kernel(struct kunit *test, gfp_t gfp,
 	bool is;
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	dom = cohort_test_block(page)->dom;
-	is = dom && dom->kind == COHORT_KERNEL && dom->nid == page_to_nid(page);
+	dom = cohort_test_owner(page);
+	is = dom && dom->kind == COHORT_KERNEL;
 	__free_pages(page, order);
 	return is;
 }
 
-/* Whoever does not say: the kernel's own single pages, from any context. */
+/* Requests without a domain: the kernel's own single pages, from any context. */
 static void cohort_region_test_kernel_domain(struct kunit *test)
 {
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO;
@@ -163,7 +161,7 @@ static void cohort_region_test_buffer_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_region_switch(true), 0);
 }
 
-/* Compressed swap is written by those who reclaim. */
+/* Compressed swap is written by tasks that reclaim. */
 static void cohort_region_test_zspage_domain(struct kunit *test)
 {
 	unsigned int flags = memalloc_noreclaim_save();
@@ -173,7 +171,7 @@ static void cohort_region_test_zspage_domain(struct kunit *test)
 
 	memalloc_noreclaim_restore(flags);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	dom = cohort_test_block(page)->dom;
+	dom = cohort_test_owner(page);
 	KUNIT_EXPECT_TRUE(test, dom && dom->kind == COHORT_ZSPAGE);
 	__free_page(page);
 }
@@ -214,7 +212,7 @@ static void cohort_region_test_zspage_compact(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(handle[i]));
 		object = zs_map_object(pool, handle[i], ZS_MM_WO);
 		*(unsigned int *)object = i;
-		dom = cohort_test_block(virt_to_page(object))->dom;
+		dom = cohort_test_owner(virt_to_page(object));
 		zs_unmap_object(pool, handle[i]);
 	}
 	KUNIT_ASSERT_NOT_NULL(test, dom);
@@ -222,10 +220,12 @@ static void cohort_region_test_zspage_compact(struct kunit *test)
 	for (i = 0; i < COHORT_REGION_TEST_OBJECTS; i += 2)
 		zs_free(pool, handle[i]);
 
-	parked = dom->nr_parked;
+	cohort_domain_drain(dom);
+	parked = cohort_domain_free(dom);
 	KUNIT_EXPECT_GE(test, parked, COHORT_REGION_TEST_OBJECTS / 2 - cohort_pages());
 	KUNIT_EXPECT_GE(test, cohort_domain_compact(dom, true), 1);
-	KUNIT_EXPECT_LE(test, dom->nr_parked, parked - cohort_pages());
+	cohort_domain_drain(dom);
+	KUNIT_EXPECT_LE(test, cohort_domain_free(dom), parked - cohort_pages());
 	KUNIT_EXPECT_EQ(test, cohort_region_test_zs_wrong(pool, handle), 0);
 	for (i = 1; i < COHORT_REGION_TEST_OBJECTS; i += 2)
 		zs_free(pool, handle[i]);
@@ -235,24 +235,23 @@ static void cohort_region_test_zspage_compact(struct kunit *test)
 /* Without a block to be had, a page goes among others that can be moved. */
 static void cohort_region_test_hole(struct kunit *test)
 {
-	unsigned long max = cohort_parked_max, addr, before;
 	struct address_space *mapping = cohort_region_test_mapping(test);
+	unsigned long addr;
 	struct cohort_domain *dom;
 	struct folio *folio;
 
-	dom = __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE);
-	folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+	dom = cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE);
+	folio = cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
 	KUNIT_ASSERT_NOT_NULL(test, folio);
 	addr = cohort_test_map(test, 1);
 	cohort_test_grow_up(test);
-	before = cohort_test_domains();
-	KUNIT_ASSERT_GT(test, dom->nr_parked, 0);
+	cohort_domain_drain(dom);
+	KUNIT_ASSERT_GT(test, cohort_domain_free(dom), 0);
 
-	cohort_parked_max = 0;
+	WRITE_ONCE(cohort_taking, false);
 	cohort_test_touch(test, addr, 1);
-	cohort_parked_max = max;
-	KUNIT_EXPECT_LT(test, cohort_test_domains(), before);
-	KUNIT_EXPECT_NOT_NULL(test, cohort_test_domain_at(test, addr));
+	WRITE_ONCE(cohort_taking, true);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_domain_at(test, addr), dom);
 	folio_put(folio);
 }
 
@@ -264,8 +263,8 @@ static const struct address_space_operations cohort_region_test_aops = {
 static void cohort_region_test_cached(struct kunit *test, struct address_space *mapping,
 				      pgoff_t index)
 {
-	struct cohort_domain *dom = __cohort_cache_domain(mapping, GFP_HIGHUSER_MOVABLE);
-	struct folio *folio = __cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
+	struct cohort_domain *dom = cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE);
+	struct folio *folio = cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
 
 	KUNIT_ASSERT_NOT_NULL(test, folio);
 	*(pgoff_t *)folio_address(folio) = index;
@@ -280,6 +279,7 @@ static void cohort_region_test_room(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
 	pgoff_t i, wrong = 0, nr = 4 * cohort_pages();
+	long isolated = cohort_test_isolated();
 	int nid = numa_mem_id();
 	struct folio *folio;
 
@@ -290,8 +290,10 @@ static void cohort_region_test_room(struct kunit *test)
 		if (i % 4)
 			invalidate_mapping_pages(mapping, i, i);
 	lru_add_drain_all();
+	cohort_domain_drain(cohort_region_domain(COHORT_CACHE));
 
 	KUNIT_EXPECT_TRUE(test, cohort_region_room(nid));
+	KUNIT_EXPECT_EQ(test, cohort_test_isolated(), isolated);
 	for (i = 0; i < nr; i += 4) {
 		folio = filemap_get_folio(mapping, i);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
@@ -300,6 +302,116 @@ static void cohort_region_test_room(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	truncate_inode_pages(mapping, 0);
+}
+
+/* An anonymous page that the process gave up, and may want again, in a hole of the cache. */
+static void cohort_region_test_lazy_page(struct kunit *test, unsigned long addr)
+{
+	struct cohort_domain *cache = cohort_region_domain(COHORT_CACHE);
+	struct folio *folio;
+
+	cohort_test_grow_up(test);
+	cohort_domain_drain(cache);
+	WRITE_ONCE(cohort_taking, false);
+	cohort_test_touch(test, addr, 1);
+	WRITE_ONCE(cohort_taking, true);
+	KUNIT_ASSERT_PTR_EQ(test, cohort_test_domain_at(test, addr), cache);
+	lru_add_drain_all();
+	KUNIT_ASSERT_EQ(test, do_madvise(current->mm, addr, PAGE_SIZE, MADV_FREE), 0);
+	lru_add_drain_all();
+	folio = page_folio(cohort_test_page_at(test, addr));
+	KUNIT_ASSERT_FALSE(test, folio_test_swapbacked(folio));
+}
+
+/* How often a folio that is anonymous came up: among the victims, and at all. */
+static void cohort_region_test_sweep(unsigned int *victim, unsigned int *seen)
+{
+	struct cohort_room *room;
+	struct cohort_block *blk;
+	struct folio *folio;
+	LIST_HEAD(survivors);
+	LIST_HEAD(victims);
+
+	room = cohort_cache_victims(numa_mem_id(), MAX_NR_ZONES - 1, &blk, &victims, &survivors);
+	if (!room)
+		return;
+	list_for_each_entry(folio, &victims, lru)
+		*victim += folio_test_anon(folio);
+	list_splice_tail_init(&victims, &survivors);
+	list_for_each_entry(folio, &survivors, lru)
+		*seen += folio_test_anon(folio);
+	cohort_cache_settle(room, blk, &survivors, 0);
+}
+
+/* A sweep drops clean file pages, and none that a process may write to again. */
+static void cohort_region_test_lazily_freed(struct kunit *test)
+{
+	struct address_space *mapping = cohort_region_test_mapping(test);
+	unsigned int victim = 0, seen = 0, rounds = 16;
+	unsigned long addr = cohort_test_map(test, 1);
+	pgoff_t i, nr = 4 * cohort_pages();
+	long isolated = cohort_test_isolated();
+
+	mapping->a_ops = &cohort_region_test_aops;
+	cohort_region_test_cached(test, mapping, 0);
+	cohort_region_test_lazy_page(test, addr);
+	for (i = 1; i < nr; i++)
+		cohort_region_test_cached(test, mapping, i);
+	invalidate_mapping_pages(mapping, 0, cohort_pages() - 8);
+	for (i = 0; i < nr; i++)
+		if (i % 4)
+			invalidate_mapping_pages(mapping, i, i);
+	lru_add_drain_all();
+	cohort_domain_drain(cohort_region_domain(COHORT_CACHE));
+
+	while (!seen && rounds--)
+		cohort_region_test_sweep(&victim, &seen);
+	KUNIT_EXPECT_EQ(test, victim, 0);
+	KUNIT_EXPECT_EQ(test, seen, 1);
+	KUNIT_EXPECT_EQ(test, cohort_test_isolated(), isolated);
+	cohort_test_verify(test, addr, 1);
+	truncate_inode_pages(mapping, 0);
+}
+
+/* The rooms that a domain has, hidden as in a zone that came after it was made. */
+static void cohort_region_test_hide(struct cohort_domain *dom, struct cohort_room **kept)
+{
+	unsigned int i;
+
+	cohort_domain_drain(dom);
+	for (i = 0; i < cohort_nr_rooms(); i++)
+		kept[i] = xchg(&dom->room[i], NULL);
+}
+
+static void cohort_region_test_unhide(struct cohort_domain *dom, struct cohort_room **kept)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_rooms(); i++)
+		WRITE_ONCE(dom->room[i], kept[i]);
+}
+
+/* Memory of which a domain knows nothing: reclaim and readers come by all the same. */
+static void cohort_region_test_no_room(struct kunit *test)
+{
+	struct cohort_domain *cache = cohort_region_domain(COHORT_CACHE);
+	struct cohort_domain *hot = cohort_region_domain(COHORT_HOT);
+	unsigned int victim = 0, seen = 0;
+	struct cohort_room **kept;
+	struct page *page;
+
+	kept = kunit_kcalloc(test, 2 * cohort_nr_rooms(), sizeof(*kept), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, kept);
+	cohort_region_test_hide(hot, kept);
+	cohort_region_test_sweep(&victim, &seen);
+	cohort_region_test_hide(cache, kept + cohort_nr_rooms());
+	cohort_region_test_sweep(&victim, &seen);
+	KUNIT_EXPECT_FALSE(test, cohort_region_room(numa_mem_id()));
+	page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, numa_mem_id(), NULL, cache);
+	cohort_region_test_unhide(cache, kept + cohort_nr_rooms());
+	cohort_region_test_unhide(hot, kept);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	__free_page(page);
 }
 
 /* A process that stays small shares regions; one that grows has its own. */
@@ -339,14 +451,14 @@ static void cohort_region_test_off_and_on(struct kunit *test)
 	addr = cohort_test_map(test, pages);
 	cohort_test_touch(test, addr, half);
 	page = cohort_test_page_at(test, addr);
-	KUNIT_ASSERT_NOT_NULL(test, cohort_test_block(page)->dom);
+	KUNIT_ASSERT_NOT_NULL(test, cohort_test_owner(page));
 	KUNIT_EXPECT_GT(test, cohort_block_stats(nr), 0);
 
 	KUNIT_ASSERT_EQ(test, cohort_region_switch(false), 0);
 	KUNIT_EXPECT_FALSE(test, cohort_enabled());
 	KUNIT_EXPECT_FALSE(test, cohort_region_enabled());
 	KUNIT_EXPECT_EQ(test, cohort_block_stats(nr), 0);
-	KUNIT_EXPECT_EQ(test, cohort_test_zones(), 0);
+	KUNIT_EXPECT_EQ(test, cohort_soft(), 0);
 	KUNIT_EXPECT_EQ(test, cohort_test_domains(), 0);
 	KUNIT_EXPECT_NULL(test, cohort_anon_domain(current->mm, 0));
 	cohort_test_touch(test, addr + half * PAGE_SIZE, half / 2);
@@ -374,15 +486,15 @@ static void cohort_region_test_switch_twice(struct kunit *test)
 }
 
 /*
- * What CMA and memory offlining do, over blocks with pages in use.  Isolation
- * works on whole pageblocks, and in one of them there may be somebody else's
+ * The work of CMA and memory offlining, over blocks with pages in use.  Isolation
+ * works on whole pageblocks, and in one of them there may be another owner's
  * page that cannot move.
  */
 static void cohort_region_test_contig_range(struct kunit *test)
 {
 	unsigned int i, pages = 4 * pageblock_nr_pages;
-	struct cohort_block *blk;
 	unsigned long addr, first;
+	struct zone *zone;
 	int err = -EBUSY;
 
 	if (!IS_ENABLED(CONFIG_CONTIG_ALLOC))
@@ -394,16 +506,17 @@ static void cohort_region_test_contig_range(struct kunit *test)
 
 	for (i = 0; i < pages && err; i += cohort_pages()) {
 		first = page_to_pfn(cohort_test_page_at(test, addr + i * PAGE_SIZE));
-		blk = cohort_block_of(first);
-		KUNIT_ASSERT_NOT_NULL(test, blk);
-		KUNIT_EXPECT_PTR_EQ(test, blk->dom, current->mm->cohort);
+		KUNIT_EXPECT_EQ(test, cohort_owner_id(first), current->mm->cohort->id);
 		first = round_down(first, pageblock_nr_pages);
 		err = alloc_contig_range(first, first + pageblock_nr_pages,
 					 MIGRATE_MOVABLE, GFP_KERNEL);
 	}
 	KUNIT_ASSERT_EQ(test, err, 0);
-	KUNIT_EXPECT_NULL(test, blk->dom);
+	for (i = 0; i < pageblock_nr_pages; i += cohort_pages())
+		KUNIT_EXPECT_EQ(test, cohort_page_parked(pfn_to_page(first + i)), false);
 	free_contig_range(first, pageblock_nr_pages);
+	for_each_populated_zone(zone)
+		cohort_test_recount(test, zone, 0);
 	cohort_test_verify(test, addr, pages);
 }
 
@@ -437,6 +550,8 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_zspage_compact),
 	KUNIT_CASE(cohort_region_test_hole),
 	KUNIT_CASE(cohort_region_test_room),
+	KUNIT_CASE(cohort_region_test_lazily_freed),
+	KUNIT_CASE(cohort_region_test_no_room),
 	KUNIT_CASE(cohort_region_test_anon_domain),
 	KUNIT_CASE(cohort_region_test_off_and_on),
 	KUNIT_CASE(cohort_region_test_switch_twice),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Right-sized reclaim: switching leaves nothing behind, whose pages are recent,
- * and how far is read around a page that was evicted.
+ * Right-sized reclaim: switching leaves nothing behind, which processes' pages are
+ * recent, and how far is read around a page that was evicted.
  */
 #include <kunit/test.h>
 #include <linux/mm.h>
@@ -13,10 +13,10 @@
 #include <linux/xarray.h>
 
 #include "../cohort.h"
-#include "../filemap.h"
-#include "../rightsize.h"
+#include "../host/filemap.h"
+#include "../rightsize/rightsize.h"
 
-/* What it was before the suite that runs now. */
+/* The state before the suite that runs now. */
 static bool cohort_rightsize_test_was_on;
 
 static int cohort_rightsize_test_suite_init(struct kunit_suite *suite)
@@ -107,16 +107,16 @@ static void cohort_rightsize_test_background(struct kunit *test)
 	vma.vm_mm = mm;
 	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
 	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ);
-	KUNIT_EXPECT_EQ(test, vma_has_recency(&vma), !IS_ENABLED(CONFIG_64BIT));
+	KUNIT_EXPECT_FALSE(test, vma_has_recency(&vma));
 	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ - 1);
 	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
 
-	/* Off, everybody's accesses count; on again, it is still known who is who. */
+	/* Off, the accesses of all count; on again, the roles are still known. */
 	cohort_scope_note(mm, 999);
 	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(false), 0);
 	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
 	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(true), 0);
-	KUNIT_EXPECT_EQ(test, vma_has_recency(&vma), !IS_ENABLED(CONFIG_64BIT));
+	KUNIT_EXPECT_FALSE(test, vma_has_recency(&vma));
 	mmput(mm);
 }
 
@@ -167,7 +167,7 @@ static void cohort_rightsize_test_read_around(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ra.start, 15);
 	KUNIT_EXPECT_EQ(test, ra.size, 8);
 
-	/* Who has come through the file so far will read on. */
+	/* A reader that has come through the file so far will read on. */
 	for (i = 1; i <= COHORT_READ_AROUND; i++)
 		cohort_rightsize_test_store(test, mapping, 19 - i, folio);
 	ra = (struct file_ra_state){ .start = 3, .size = 32, .async_size = 8 };
@@ -182,7 +182,7 @@ static void cohort_rightsize_test_read_around(struct kunit *test)
 	folio_put(folio);
 }
 
-/* What a fault on the mark of a window reads: is anything left to do for stock? */
+/* The pages that a fault on the mark of a window reads: is work left for stock? */
 static void cohort_rightsize_test_read_on(struct kunit *test)
 {
 	struct address_space *mapping = cohort_rightsize_test_file(test);
@@ -194,7 +194,7 @@ static void cohort_rightsize_test_read_on(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, folio);
 	folio_set_readahead(folio);
 
-	/* What comes next was never read: as stock. */
+	/* The next page was never read: as stock. */
 	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
 	KUNIT_EXPECT_TRUE(test, folio_test_readahead(folio));
 
@@ -213,7 +213,7 @@ static void cohort_rightsize_test_read_on(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
 	KUNIT_EXPECT_TRUE(test, folio_test_readahead(folio));
 
-	/* ...or for who said that he reads in sequence... */
+	/* ...or for a reader that said it reads in sequence... */
 	ractl._index = 63;
 	KUNIT_EXPECT_FALSE(test, cohort_read_on(&advised, &ractl, folio));
 
@@ -230,7 +230,7 @@ static void cohort_rightsize_test_read_on(struct kunit *test)
 	folio_put(folio);
 }
 
-/* What eviction leaves behind of a page of the working set. */
+/* The shadow that eviction leaves behind of a page of the working set. */
 static void *cohort_rightsize_test_shadow(struct kunit *test)
 {
 	struct folio *folio = folio_alloc(GFP_KERNEL, 0);

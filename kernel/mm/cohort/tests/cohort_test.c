@@ -15,10 +15,10 @@
 
 #include "cohort_test.h"
 
-/* What the scheme was before the suite that runs now. */
+/* The scheme before the suite that runs now. */
 static bool cohort_test_was_on;
 
-/* Whose memory cohort_test_map() made last. */
+/* The process that cohort_test_map() made memory for last. */
 static struct task_struct *cohort_test_mapper;
 
 int cohort_test_suite_init(struct kunit_suite *suite)
@@ -58,11 +58,12 @@ int cohort_test_init(struct kunit *test)
 	err = cohort_test_wait(test);
 	if (err)
 		return err;
-	ct->dom = cohort_domain_create(COHORT_PROCESS, NUMA_NO_NODE, GFP_KERNEL);
+	ct->dom = cohort_domain_create(COHORT_PROCESS, GFP_KERNEL);
 	if (!ct->dom)
 		return -ENOMEM;
 	test->priv = ct;
-	return 0;
+	/* Pages at hand are at hand on this CPU. */
+	return set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 }
 
 void cohort_test_exit(struct kunit *test)
@@ -90,10 +91,11 @@ unsigned int cohort_test_take(struct kunit *test, unsigned int nr)
 		KUNIT_ASSERT_NOT_NULL(test, page);
 		ct->page[ct->nr++] = page;
 	}
+	cohort_domain_drain(ct->dom);
 	return first;
 }
 
-void cohort_test_free(struct kunit *test, unsigned int first, unsigned int nr)
+void cohort_test_drop(struct kunit *test, unsigned int first, unsigned int nr)
 {
 	struct cohort_test *ct = test->priv;
 	unsigned int i;
@@ -105,6 +107,15 @@ void cohort_test_free(struct kunit *test, unsigned int first, unsigned int nr)
 	}
 }
 
+void cohort_test_free(struct kunit *test, unsigned int first, unsigned int nr)
+{
+	struct cohort_test *ct = test->priv;
+
+	cohort_test_drop(test, first, nr);
+	if (ct->dom)
+		cohort_domain_drain(ct->dom);
+}
+
 /* In an order that is the same each time: a step prime to the number. */
 void cohort_test_free_shuffled(struct kunit *test)
 {
@@ -112,7 +123,7 @@ void cohort_test_free_shuffled(struct kunit *test)
 	unsigned int i, at = 0;
 
 	for (i = 0; i < ct->nr; i++) {
-		cohort_test_free(test, at, 1);
+		cohort_test_drop(test, at, 1);
 		at = (at + 101) % ct->nr;
 	}
 	cohort_test_free(test, 0, ct->nr);
@@ -123,13 +134,77 @@ struct cohort_block *cohort_test_block(struct page *page)
 	return cohort_block_of(page_to_pfn(page));
 }
 
-unsigned long cohort_test_zones(void)
+struct cohort_domain *cohort_test_owner(struct page *page)
 {
-	unsigned long nr = 0;
+	struct cohort_block *blk = cohort_test_block(page);
+	struct cohort_room *room = blk ? READ_ONCE(blk->room) : NULL;
+
+	return room && cohort_owner_id(page_to_pfn(page)) ? room->dom : NULL;
+}
+
+/* Where the last page that is in use was taken. */
+struct cohort_room *cohort_test_room(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct cohort_room *room;
+	unsigned int i = ct->nr;
+
+	while (i && !ct->page[i - 1])
+		i--;
+	KUNIT_ASSERT_GT(test, i, 0);
+	room = cohort_room_of(ct->dom, page_zone(ct->page[i - 1]));
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	return room;
+}
+
+int cohort_test_buddy_order(struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page);
+	int order;
+
+	drain_all_pages(NULL);
+	for (order = 0; order < NR_PAGE_ORDERS; order++) {
+		struct page *head = pfn_to_page(round_down(pfn, 1UL << order));
+
+		if (PageBuddy(head) && buddy_order(head) >= order)
+			return buddy_order(head);
+	}
+	return -1;
+}
+
+void cohort_test_context(struct alloc_context *ac, gfp_t gfp)
+{
+	*ac = (struct alloc_context){ };
+	ac->zonelist = node_zonelist(numa_mem_id(), gfp);
+	ac->highest_zoneidx = gfp_zone(gfp);
+	ac->migratetype = gfp_migratetype(gfp);
+	ac->preferred_zoneref = first_zones_zonelist(ac->zonelist,
+						     ac->highest_zoneidx, NULL);
+}
+
+struct page *cohort_test_breach(gfp_t gfp, unsigned int order)
+{
+	struct alloc_context ac;
+
+	cohort_test_context(&ac, gfp);
+	return __cohort_breach(gfp, order, 0, &ac);
+}
+
+unsigned int cohort_test_at_hand(unsigned int id)
+{
+	unsigned int cpu, i, nr = 0;
 	struct zone *zone;
 
-	for_each_populated_zone(zone)
-		nr += zone_page_state_snapshot(zone, NR_COHORT_FREE);
+	for_each_populated_zone(zone) {
+		for_each_possible_cpu(cpu) {
+			struct cohort_magazine *mag;
+
+			mag = per_cpu_ptr(zone->cohort->magazine, cpu);
+			for (i = 0; i < COHORT_SLOTS; i++)
+				if (READ_ONCE(mag->slot[i].id) == id)
+					nr += READ_ONCE(mag->slot[i].nr);
+		}
+	}
 	return nr;
 }
 
@@ -140,8 +215,48 @@ unsigned long cohort_test_domains(void)
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all)
-		nr += READ_ONCE(dom->nr_parked);
+		nr += cohort_domain_free(dom);
 	rcu_read_unlock();
+	return nr;
+}
+
+/* The count of a zone is the sum of its rooms' counts, and of the blocks' lists. */
+void cohort_test_recount(struct kunit *test, struct zone *zone, unsigned long isolated)
+{
+	unsigned long free = 0, pieces = 0, soft, flags;
+	struct cohort_room *room;
+	unsigned int i;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	for (i = 0; i < COHORT_NR_KINDS; i++) {
+		list_for_each_entry(room, &zone->cohort->rooms[i], breach) {
+			cohort_check_room(room);
+			free += room->nr_free;
+		}
+	}
+	for (i = 0; i < COHORT_MAX_ORDER; i++)
+		pieces += zone->cohort->pieces[i] << i;
+	soft = zone->cohort_soft;
+	spin_unlock_irqrestore(&zone->lock, flags);
+	KUNIT_EXPECT_EQ(test, soft + isolated, free);
+	KUNIT_EXPECT_EQ(test, pieces, free);
+}
+
+long cohort_test_isolated(void)
+{
+	long nr = global_node_page_state_pages(NR_ISOLATED_ANON) +
+		  global_node_page_state_pages(NR_ISOLATED_FILE);
+	struct pglist_data *pgdat;
+	int cpu;
+
+	/* Other than the sums, with what each CPU has not added yet. */
+	for_each_online_pgdat(pgdat) {
+		for_each_online_cpu(cpu) {
+			s8 *diff = per_cpu_ptr(pgdat->per_cpu_nodestats, cpu)->vm_node_stat_diff;
+
+			nr += diff[NR_ISOLATED_ANON] + diff[NR_ISOLATED_FILE];
+		}
+	}
 	return nr;
 }
 
@@ -195,11 +310,7 @@ struct page *cohort_test_page_at(struct kunit *test, unsigned long addr)
 
 struct cohort_domain *cohort_test_domain_at(struct kunit *test, unsigned long addr)
 {
-	struct cohort_block *blk;
-
-	blk = cohort_test_block(cohort_test_page_at(test, addr));
-	KUNIT_ASSERT_NOT_NULL(test, blk);
-	return blk->dom;
+	return cohort_test_owner(cohort_test_page_at(test, addr));
 }
 
 /* As a write to /proc/self/oom_score_adj; every case is a process of its own. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites of Cohort share: a domain of the case's own on the machine's
+ * The common part of the suites of Cohort: a domain of the case's own on the machine's
  * page allocator, with the region scheme on, and everything freed afterwards.
  */
 #ifndef _MM_COHORT_TESTS_COHORT_TEST_H
@@ -10,6 +10,7 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
+#include "../region/region.h"
 
 #define COHORT_TEST_PAGES	(4 * COHORT_BLOCK_PAGES)
 
@@ -36,15 +37,37 @@ void cohort_test_exit(struct kunit *test);
  */
 int cohort_test_wait(struct kunit *test);
 
-/* Pages of the case's domain; number @first is the first one taken. */
+/*
+ * Pages of the case's domain; number @first is the first one taken.  Afterwards no
+ * page of it is at hand, so that the counts of the domain are exact.
+ */
 unsigned int cohort_test_take(struct kunit *test, unsigned int nr);
 void cohort_test_free(struct kunit *test, unsigned int first, unsigned int nr);
 void cohort_test_free_shuffled(struct kunit *test);
-struct cohort_block *cohort_test_block(struct page *page);
 
-/* Parked pages as the zones count them, and as the domains do. */
-unsigned long cohort_test_zones(void);
+/* The same, and what is freed stays at hand. */
+void cohort_test_drop(struct kunit *test, unsigned int first, unsigned int nr);
+
+struct cohort_block *cohort_test_block(struct page *page);
+struct cohort_domain *cohort_test_owner(struct page *page);
+struct cohort_room *cohort_test_room(struct kunit *test);
+
+/* Order of the free piece that has this page, or -1. */
+int cohort_test_buddy_order(struct page *page);
+
+/* A request as the page allocator prepares it, and what it breaches. */
+void cohort_test_context(struct alloc_context *ac, gfp_t gfp);
+struct page *cohort_test_breach(gfp_t gfp, unsigned int order);
+
+/* Pages of an owner that are at hand, on all CPUs. */
+unsigned int cohort_test_at_hand(unsigned int id);
+
+/* Free pages that have an owner, as the domains count them; and as a zone does. */
 unsigned long cohort_test_domains(void);
+void cohort_test_recount(struct kunit *test, struct zone *zone, unsigned long isolated);
+
+/* Pages that are isolated from the LRU lists of all nodes. */
+long cohort_test_isolated(void);
 
 /* Anonymous memory of an address space of the case's own. */
 unsigned long cohort_test_map(struct kunit *test, unsigned int pages);

@@ -6,7 +6,7 @@
 #include <kunit/test.h>
 #include <linux/sizes.h>
 
-#include "../arith_vnode.h"
+#include "../lib/arith_vnode.h"
 
 #define ALIGN_TO	SZ_4M
 

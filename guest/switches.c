@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel's own words on Cohort's switches on its command line: a
+ * run of a scheme that stayed off would be a run of the stock kernel under a wrong
+ * name. The host compares; it is told before anything else can fail.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "phone.h"
+
+#define SRA_HEAP "/dev/dma_heap/sra"	/* there is no other sign of a static reserve */
+
+static const char *const files[] = {
+	"region/enabled", "region/order", "cpb/enabled", "cpb/order", "cpb/refill",
+	"rightsize/enabled", "pcpa/size", "pcpa/base", "pcpa/min_order", "pcpa/timer_ms",
+	"vnode/layout", "vnode/default",
+};
+
+/* Files that are not there are left out. */
+void switches_record(void)
+{
+	char path[96], value[300], text[2048];
+	size_t i, n = 0;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), SCHEMES "%s", files[i]);
+		if (slurp(path, value, sizeof(value)) < 0)
+			continue;
+		value[strcspn(value, "\n\"\\")] = '\0';
+		n += snprintf(text + n, sizeof(text) - n, "%s\"%s\":\"%s\"", n ? "," : "",
+			      files[i], value);
+	}
+	text[n] = '\0';
+	record("{\"r\":\"switches\",\"t\":%llu,\"files\":{%s},\"sra\":%s}",
+	       (unsigned long long)now_ns(), text, access(SRA_HEAP, F_OK) ? "false" : "true");
+	records_flush();
+}

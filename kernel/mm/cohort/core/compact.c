@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Compaction of a room: the pages of its emptiest block move into the free
+ * pages of its fuller ones, and the block comes home.  Both ends are known;
+ * no memory is scanned for them and none is allocated.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/cpumask.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+#include <linux/workqueue.h>
+#include <trace/events/cohort.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+#include "../host/compaction.h"
+
+/* Blocks that are passed over, because they rest, before looking is given up. */
+#define COHORT_RESTING		64
+
+/* The emptiest blocks of a room that may be emptied now. */
+static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_block **cand)
+{
+	struct cohort_block *blk, *young = room->young;
+	unsigned int b, nr = 0, resting = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&room->zone->lock, flags);
+	if (!cohort_sweep_wanted(room->nr_free, young ? young->nr_free : 0,
+				 cohort_block_order()))
+		goto out;
+	for (b = COHORT_BUCKETS - 1; b; b--) {
+		list_for_each_entry(blk, &room->list[b], node) {
+			/* Around a remnant there are other people's pages. */
+			if (blk == young || blk->order != cohort_block_order() ||
+			    time_before(jiffies, blk->retry)) {
+				if (resting++ == COHORT_RESTING)
+					goto out;
+				continue;
+			}
+			cand[nr++] = blk;
+			if (nr == COHORT_CANDIDATES)
+				goto out;
+		}
+	}
+out:
+	spin_unlock_irqrestore(&room->zone->lock, flags);
+	return nr;
+}
+
+/*
+ * Pages that would have to move.  Of the cache, clean inactive pages would
+ * be dropped; everything else in use moves.
+ */
+static unsigned int cohort_survivors(const struct cohort_room *room,
+				     const struct cohort_block *blk)
+{
+	bool cache = room->dom->kind == COHORT_CACHE || room->dom->kind == COHORT_HOT;
+	unsigned long pfn = READ_ONCE(blk->pfn), end = pfn + cohort_pages();
+	unsigned int nr = 0;
+
+	while (pfn < end) {
+		struct page *page = pfn_to_page(pfn);
+		unsigned long page_flags = READ_ONCE(page->flags);
+
+		if (PageBuddy(page)) {
+			pfn += 1UL << min_t(unsigned int, buddy_order_unsafe(page),
+					    COHORT_MAX_ORDER);
+			continue;
+		}
+		nr += !cache || (page_flags & (BIT(PG_active) | BIT(PG_dirty)));
+		pfn++;
+	}
+	return nr;
+}
+
+/**
+ * cohort_pick_victim() - choose the block to empty next
+ * @room: the room
+ *
+ * Of the emptiest few the one that needs the fewest pages moved.  The block
+ * being filled is excepted: its pages are the youngest of the domain, and its
+ * free pages are about to be used.
+ *
+ * Looks at the candidates without the lock: a wrong guess costs time only.
+ *
+ * Return: a block on the busy list, from which nothing is taken until
+ * cohort_unpick(), or NULL if no block can be freed.
+ */
+struct cohort_block *cohort_pick_victim(struct cohort_room *room)
+{
+	struct cohort_block *cand[COHORT_CANDIDATES], *victim = NULL;
+	unsigned int i, nr = cohort_candidates(room, cand);
+	unsigned int least = UINT_MAX;
+	unsigned long flags;
+
+	for (i = 0; i < nr; i++) {
+		unsigned int cost = cohort_survivors(room, cand[i]);
+
+		if (cost < least) {
+			least = cost;
+			victim = cand[i];
+		}
+	}
+	if (!victim)
+		return NULL;
+
+	spin_lock_irqsave(&room->zone->lock, flags);
+	if (victim->room == room && victim->bucket != COHORT_BUSY) {
+		/* It was acquired again meanwhile. */
+		if (victim == room->young)
+			room->young = NULL;
+		cohort_block_move(victim, COHORT_BUSY);
+	} else {
+		victim = NULL;
+	}
+	spin_unlock_irqrestore(&room->zone->lock, flags);
+	return victim;
+}
+
+/**
+ * cohort_unpick() - emptying a block is over
+ * @room: the room it was picked from
+ * @blk: the block
+ *
+ * Return: true if the block went home, false if it is in use again.
+ */
+bool cohort_unpick(struct cohort_room *room, struct cohort_block *blk)
+{
+	unsigned long flags;
+	unsigned int cpu;
+	bool kept;
+
+	/* Pages moved away, or freed meanwhile, may be at hand somewhere. */
+	for_each_online_cpu(cpu)
+		cohort_magazine_drain(room->zone, cpu, room->dom->id);
+	spin_lock_irqsave(&room->zone->lock, flags);
+	kept = blk->room == room && blk->bucket == COHORT_BUSY;
+	if (kept) {
+		blk->retry = jiffies + COHORT_RETRY;
+		cohort_block_move(blk, cohort_bucket(blk->nr_free, cohort_block_order()));
+		cohort_check_room(room);
+	}
+	spin_unlock_irqrestore(&room->zone->lock, flags);
+	return !kept;
+}
+
+/* On the LRU, or of a driver that knows how to move it: zsmalloc. */
+static bool cohort_movable(struct folio *folio)
+{
+	return folio_test_lru(folio) || __folio_test_movable(folio);
+}
+
+/**
+ * cohort_get_single() - a reference to a folio of one page
+ * @page: any page; what it belongs to may change until the reference is there
+ *
+ * Return: its folio, or NULL if it is free or in a larger one.
+ */
+struct folio *cohort_get_single(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (!folio_try_get(folio))
+		return NULL;
+	if (folio_page(folio, 0) == page && !folio_test_large(folio))
+		return folio;
+	folio_put(folio);
+	return NULL;
+}
+
+/**
+ * cohort_isolate_page() - take one page off the LRU
+ * @page: any page
+ * @list: receives its folio
+ *
+ * Return: false if it is on no LRU list, in a larger folio or pinned.
+ */
+bool cohort_isolate_page(struct page *page, struct list_head *list)
+{
+	struct folio *folio;
+	bool done;
+
+	if (!PageLRU(page))
+		return false;
+	folio = cohort_get_single(page);
+	if (!folio)
+		return false;
+	done = folio_test_lru(folio) && !folio_maybe_dma_pinned(folio) &&
+	       isolate_folio_to_list(folio, list);
+	folio_put(folio);
+	return done;
+}
+
+/**
+ * cohort_isolate() - take a block's pages off the LRU
+ * @blk: a picked block
+ * @list: receives the folios, each with a reference; those of the LRU are
+ *	counted as isolated
+ *
+ * Return: number of folios on @list.
+ */
+unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
+{
+	unsigned long pfn = READ_ONCE(blk->pfn);
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < cohort_pages(); i++) {
+		struct page *page = pfn_to_page(pfn + i);
+		struct folio *folio;
+
+		if (!(PageLRU(page) || __PageMovable(page)))
+			continue;
+		folio = cohort_get_single(page);
+		if (!folio)
+			continue;
+		if (cohort_movable(folio) &&
+		    (!folio_test_unevictable(folio) || cohort_unevictable_moves()) &&
+		    isolate_folio_to_list(folio, list))
+			nr++;
+		folio_put(folio);
+	}
+	return nr;
+}
+
+/*
+ * Where pages that move go, a batch at a time: free pages of a room; and if they come
+ * from another one, of one more block, and last of the fuller blocks of that room.
+ */
+struct cohort_targets {
+	struct cohort_room *room;
+	struct cohort_room *from;
+	bool grown;
+	struct page *page[COHORT_ROUND];
+	unsigned int nr;
+};
+
+static unsigned int cohort_targets_find(struct cohort_targets *to)
+{
+	struct zone *zone = to->room->zone;
+	unsigned int nr = cohort_room_take(to->room, to->page, COHORT_ROUND);
+
+	if (nr || !to->from)
+		return nr;
+	if (!to->grown)
+		nr = cohort_room_acquire(to->room, zone_idx(zone), min_wmark_pages(zone),
+					 to->page, COHORT_ROUND);
+	to->grown = true;
+	return nr ?: cohort_room_take(to->from, to->page, COHORT_ROUND);
+}
+
+static struct folio *cohort_target_take(struct folio *src, unsigned long private)
+{
+	struct cohort_targets *to = (struct cohort_targets *)private;
+	struct zone *zone = to->room->zone;
+
+	for (;;) {
+		struct page *page;
+
+		if (!to->nr)
+			to->nr = cohort_targets_find(to);
+		if (!to->nr)
+			return NULL;
+		page = to->page[--to->nr];
+		if (cohort_hand_out(page, 0, GFP_HIGHUSER_MOVABLE, 0, zone))
+			return page_folio(page);
+	}
+}
+
+static void cohort_target_put(struct folio *dst, unsigned long private)
+{
+	folio_put(dst);
+}
+
+/**
+ * cohort_evacuate() - move isolated folios into free pages of a room
+ * @room: the room
+ * @from: the room they are in, if that is another one of the zone, else NULL: @room may
+ *	take one more block for them, down to the min watermark, and what finds no place
+ *	there moves within @from
+ * @list: isolated folios; empty on return, those not moved are on the LRU again
+ * @may_wait: false in reclaim: never sleep on a page, never touch a busy one
+ *
+ * Return: number of folios moved.
+ */
+unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
+			     struct list_head *list, bool may_wait)
+{
+	struct cohort_targets to = { .room = room, .from = from };
+	unsigned int moved = 0;
+
+	if (list_empty(list))
+		return 0;
+	migrate_pages(list, cohort_target_take, cohort_target_put, (unsigned long)&to,
+		      may_wait ? MIGRATE_SYNC_LIGHT : MIGRATE_ASYNC,
+		      MR_COMPACTION, &moved);
+	putback_movable_pages(list);
+	if (to.nr)
+		cohort_buddy_free_bulk(room->zone, to.page, to.nr);
+	count_vm_events(COHORT_MIGRATE, moved);
+	return moved;
+}
+
+/**
+ * cohort_compact_block() - empty the block of a room that is cheapest to empty
+ * @room: the room
+ * @may_wait: may sleep on pages
+ * @blocks: counts blocks that came home
+ * @moved: counts pages that moved
+ *
+ * Return: false if there is no block to be emptied.
+ */
+bool cohort_compact_block(struct cohort_room *room, bool may_wait,
+			  unsigned int *blocks, unsigned int *moved)
+{
+	struct cohort_block *blk = cohort_pick_victim(room);
+	LIST_HEAD(list);
+
+	if (!blk)
+		return false;
+	cohort_isolate(blk, &list);
+	*moved += cohort_evacuate(room, NULL, &list, may_wait);
+	*blocks += cohort_unpick(room, blk);
+	return true;
+}
+
+/* The block being filled is spared: it would be acquired again at once. */
+static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned int bucket)
+{
+	struct cohort_block *blk;
+
+	list_for_each_entry(blk, &room->list[bucket], node)
+		if (blk != room->young)
+			return blk;
+	return NULL;
+}
+
+/**
+ * cohort_room_relieve() - give the emptiest blocks of a room up
+ * @room: the room
+ * @most: how many
+ *
+ * For blocks that packing would not bring home, since something in them is pinned: what is
+ * free around that is no use to the owner that is worth keeping it from others.
+ *
+ * Return: how many, only such that are free by more than half.
+ */
+unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
+{
+	unsigned int half = cohort_bucket(cohort_pages() / 2, cohort_block_order()), nr = 0;
+	unsigned long flags;
+	int b;
+
+	spin_lock_irqsave(&room->zone->lock, flags);
+	for (b = COHORT_BUCKETS - 1; b > half && nr < most; b--) {
+		struct cohort_block *blk = cohort_first_old(room, b);
+
+		if (!blk)
+			continue;
+		cohort_block_dissolve(blk);
+		nr++;
+		b++;
+	}
+	cohort_zone_show(room->zone);
+	spin_unlock_irqrestore(&room->zone->lock, flags);
+	return nr;
+}
+
+static void cohort_room_compact(struct cohort_room *room, bool may_wait,
+				unsigned int *blocks, unsigned int *moved)
+{
+	unsigned int rounds = READ_ONCE(room->nr_blocks);
+
+	while (rounds--) {
+		/* A process in the background fills no block: none is spared. */
+		if (READ_ONCE(room->dom->class) == COHORT_BACKGROUND)
+			WRITE_ONCE(room->young, NULL);
+		if (!cohort_compact_block(room, may_wait, blocks, moved))
+			break;
+		cond_resched();
+	}
+}
+
+/**
+ * cohort_domain_compact() - bring home what blocks can be brought home
+ * @dom: the domain
+ * @may_wait: may sleep on pages
+ *
+ * Return: blocks emptied.
+ */
+unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
+{
+	unsigned int i, blocks = 0, moved = 0;
+
+	cohort_domain_drain(dom);
+	for (i = 0; i < cohort_nr_rooms(); i++)
+		if (dom->room[i])
+			cohort_room_compact(dom->room[i], may_wait, &blocks, &moved);
+	trace_cohort_domain_compact(dom->kind, blocks, moved, cohort_domain_free(dom));
+	count_vm_events(COHORT_COMPACT, blocks);
+	return blocks;
+}
+
+void cohort_compact_work(struct work_struct *work)
+{
+	struct cohort_domain *dom = container_of(to_delayed_work(work),
+						 struct cohort_domain, work);
+
+	/* Pages in another CPU's LRU batch cannot be isolated. */
+	if (cohort_compact_wanted(cohort_domain_free(dom), cohort_block_order())) {
+		cohort_pack_drain();
+		cohort_domain_compact(dom, true);
+	}
+	cohort_domain_put(dom);
+}
+
+/**
+ * cohort_compact_queue() - compact a domain soon
+ * @dom: the domain
+ * @delay_ms: how long its process may still settle
+ *
+ * Context: any.
+ */
+void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms)
+{
+	if (!refcount_inc_not_zero(&dom->ref))
+		return;
+	if (!queue_delayed_work(cohort_wq, &dom->work, msecs_to_jiffies(delay_ms)))
+		cohort_domain_put(dom);
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Magazines: each CPU has a few single pages of each owner at hand, so that
+ * zone->lock is taken once for many, as with the per-CPU lists of the page
+ * allocator.  A page in a magazine is in the state of a page on one of those:
+ * through free_pages_prepare(), refcount 0, not PageBuddy, in no count.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/mm.h>
+#include <linux/page-isolation.h>
+#include <linux/pagevec.h>
+#include <linux/percpu.h>
+#include <linux/vmstat.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+
+/* Without SMP a trylock always succeeds, so interrupts have to stay away. */
+static bool cohort_magazine_trylock(struct cohort_magazine *mag, unsigned long *flags)
+{
+#if defined(CONFIG_SMP) || defined(CONFIG_PREEMPT_RT)
+	*flags = 0;
+	return spin_trylock(&mag->lock);
+#else
+	return spin_trylock_irqsave(&mag->lock, *flags);
+#endif
+}
+
+static void cohort_magazine_unlock(struct cohort_magazine *mag, unsigned long flags)
+{
+#if defined(CONFIG_SMP) || defined(CONFIG_PREEMPT_RT)
+	spin_unlock(&mag->lock);
+#else
+	spin_unlock_irqrestore(&mag->lock, flags);
+#endif
+}
+
+/* Domains that live as long as the system have numbers up to COHORT_KEPT. */
+static unsigned int cohort_slot_of(unsigned int id)
+{
+	return id <= COHORT_KEPT ? id :
+	       COHORT_KEPT + 1 + id % (COHORT_SLOTS - COHORT_KEPT - 1);
+}
+
+/*
+ * No page goes in while per-CPU lists are disabled; nor while its owner loses its blocks:
+ * a scheme that is switched off says so first, waits for the section which begins under
+ * the lock, and drains what was put in.  Fixed blocks may leave one by one.
+ */
+static bool cohort_magazine_closed(const struct zone *zone, unsigned int id,
+				   struct page **page, unsigned int nr)
+{
+	if (!READ_ONCE(raw_cpu_ptr(zone->per_cpu_pageset)->high_max))
+		return true;
+	if (id != COHORT_KEPT)
+		return !READ_ONCE(cohort_taking);
+	while (nr--)
+		if (cohort_owner_id(page_to_pfn(page[nr])) != id)
+			return true;
+	return false;
+}
+
+/*
+ * As a per-CPU list is refilled from the free lists, so is a magazine from its owner's
+ * blocks, under the same hold of its lock.  Pages of another owner that are in the way
+ * have to leave first, which is for cohort_magazine_fill().
+ */
+static bool cohort_rounds_refill(struct cohort_rounds *slot, struct cohort_room *room)
+{
+	unsigned int id = room->dom->id;
+
+	if ((slot->nr && slot->id != id) || cohort_magazine_closed(room->zone, id, NULL, 0))
+		return false;
+	slot->nr = cohort_room_take(room, slot->page, COHORT_ROUND);
+	slot->id = id;
+	return slot->nr;
+}
+
+/**
+ * cohort_magazine_take() - take a page that is at hand, or of the owner's blocks
+ * @zone: its zone
+ * @id: its owner
+ * @room: the owner's blocks in the zone, NULL if it has none
+ *
+ * Return: a page with refcount 0 that has to be prepared, or NULL.
+ */
+struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
+				  struct cohort_room *room)
+{
+	struct cohort_magazine *mag = raw_cpu_ptr(zone->cohort->magazine);
+	struct cohort_rounds *slot = &mag->slot[cohort_slot_of(id)];
+	struct page *page = NULL;
+	unsigned long flags;
+
+	if (!cohort_magazine_trylock(mag, &flags))
+		return NULL;
+	if ((slot->id == id && slot->nr) || (room && cohort_rounds_refill(slot, room)))
+		page = slot->page[--slot->nr];
+	cohort_magazine_unlock(mag, flags);
+	return page;
+}
+
+/* The pages that came first leave: those that came last are warm. */
+static unsigned int cohort_rounds_eject(struct cohort_rounds *slot, unsigned int nr,
+					struct page **page)
+{
+	memcpy(page, slot->page, nr * sizeof(*page));
+	slot->nr -= nr;
+	memmove(slot->page, slot->page + nr, slot->nr * sizeof(*page));
+	return nr;
+}
+
+/* Room for @nr pages more of an owner; what has to leave for that is ejected. */
+static unsigned int cohort_rounds_make_room(struct cohort_rounds *slot, unsigned int id,
+					    unsigned int nr, unsigned int limit,
+					    struct page **page)
+{
+	unsigned int out = 0;
+
+	if (slot->id != id) {
+		out = cohort_rounds_eject(slot, slot->nr, page);
+		slot->id = id;
+	} else if (slot->nr + nr > limit) {
+		out = cohort_rounds_eject(slot, min(slot->nr, max(nr, limit / 2)), page);
+	}
+	return out;
+}
+
+/* This CPU's magazine, locked, for pages to go in; NULL if they may not. */
+static struct cohort_magazine *cohort_magazine_enter(struct zone *zone, unsigned int id,
+						     struct page **page, unsigned int nr,
+						     unsigned long *flags)
+{
+	struct cohort_magazine *mag = raw_cpu_ptr(zone->cohort->magazine);
+
+	if (!cohort_magazine_trylock(mag, flags))
+		return NULL;
+	if (!cohort_magazine_closed(zone, id, page, nr))
+		return mag;
+	cohort_magazine_unlock(mag, *flags);
+	return NULL;
+}
+
+/* Pages of an owner go to this CPU's magazine, or into their blocks if that is closed. */
+static void cohort_magazine_put(struct zone *zone, unsigned int id, struct page **page,
+				unsigned int nr, unsigned int limit)
+{
+	struct page *out[COHORT_ROUNDS];
+	struct cohort_magazine *mag;
+	struct cohort_rounds *slot;
+	unsigned long flags;
+	unsigned int nr_out;
+
+	mag = cohort_magazine_enter(zone, id, page, nr, &flags);
+	if (!mag) {
+		cohort_buddy_free_bulk(zone, page, nr);
+		return;
+	}
+	slot = &mag->slot[cohort_slot_of(id)];
+	nr_out = cohort_rounds_make_room(slot, id, nr, limit, out);
+	memcpy(slot->page + slot->nr, page, nr * sizeof(*page));
+	slot->nr += nr;
+	cohort_magazine_unlock(mag, flags);
+	if (nr_out)
+		cohort_buddy_free_bulk(zone, out, nr_out);
+}
+
+/**
+ * cohort_magazine_fill() - put pages at hand
+ * @zone: their zone
+ * @id: their owner
+ * @page: the pages; the last one is the next to be taken
+ * @nr: how many, at most COHORT_ROUND
+ */
+void cohort_magazine_fill(struct zone *zone, unsigned int id, struct page **page,
+			  unsigned int nr)
+{
+	cohort_magazine_put(zone, id, page, nr, COHORT_ROUNDS);
+}
+
+/* Reclaim wants to see what it has freed. */
+static unsigned int cohort_rounds_limit(const struct zone *zone)
+{
+	return test_bit(ZONE_RECLAIM_ACTIVE, &zone->flags) ? COHORT_ROUND : COHORT_ROUNDS;
+}
+
+/* Single pages of an owner that are freed together; the last one is warmest. */
+static void cohort_magazine_return(struct zone *zone, unsigned int id, struct page **page,
+				   unsigned int nr)
+{
+	__count_vm_events(PGFREE, nr);
+	cohort_magazine_put(zone, id, page, nr, cohort_rounds_limit(zone));
+}
+
+/*
+ * Larger pieces, pages of a pageblock that is being isolated, and what a keeper wants back
+ * at once do not wait.
+ */
+static bool cohort_may_wait_at_hand(struct page *page, unsigned int order)
+{
+	const struct cohort_block *blk = cohort_block_of(page_to_pfn(page));
+
+	return !order && blk && !is_migrate_isolate(get_pageblock_migratetype(page)) &&
+	       (!cohort_block_kept(blk) || cohort_keeper->rests(blk, page_to_pfn(page)));
+}
+
+/**
+ * cohort_owned_free() - a page goes back to its block
+ * @page: page that went through free_pages_prepare(), refcount 0
+ * @pfn: its frame number
+ * @order: its order
+ *
+ * A single page goes to this CPU's magazine.  The pages of a pageblock that is being
+ * isolated go straight to the buddy allocator, and while the per-CPU lists are disabled,
+ * so do all.
+ *
+ * Return: false if it is in no block.
+ */
+bool cohort_owned_free(struct page *page, unsigned long pfn, unsigned int order)
+{
+	unsigned int id = cohort_owner_id(pfn);
+
+	if (!id)
+		return false;
+	if (cohort_may_wait_at_hand(page, order))
+		cohort_magazine_return(page_zone(page), id, &page, 1);
+	else
+		cohort_buddy_free(page, order);
+	return true;
+}
+
+/*
+ * The free hook of many: those that go to one magazine go there under one hold of its
+ * lock.  The rest of the batch is for the page allocator, and the free hook of one.
+ */
+void __cohort_free_folios(struct folio_batch *folios)
+{
+	struct page *page[PAGEVEC_SIZE];
+	unsigned int i, id, nr = 0, left = 0, last = 0;
+	struct zone *zone = NULL;
+
+	for (i = 0; i < folios->nr; i++) {
+		struct folio *folio = folios->folios[i];
+
+		id = cohort_owner_id(folio_pfn(folio));
+		if (!id || !cohort_may_wait_at_hand(&folio->page, folio_order(folio))) {
+			folios->folios[left++] = folio;
+			continue;
+		}
+		if (nr && (id != last || folio_zone(folio) != zone || nr == COHORT_ROUND)) {
+			cohort_magazine_return(zone, last, page, nr);
+			nr = 0;
+		}
+		last = id;
+		zone = folio_zone(folio);
+		if (cohort_free_prepare(&folio->page))
+			page[nr++] = &folio->page;
+	}
+	if (nr)
+		cohort_magazine_return(zone, last, page, nr);
+	folios->nr = left;
+}
+
+/**
+ * cohort_magazine_drain() - put a magazine's pages back into their blocks
+ * @zone: zone of the magazine
+ * @cpu: its CPU
+ * @id: only pages of this owner; 0 for all
+ */
+void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id)
+{
+	struct cohort_magazine *mag = per_cpu_ptr(zone->cohort->magazine, cpu);
+	struct page *out[COHORT_ROUNDS];
+	unsigned long flags;
+	unsigned int i = id ? cohort_slot_of(id) : 0;
+	unsigned int end = id ? i + 1 : COHORT_SLOTS;
+	unsigned int nr;
+
+	for (; i < end; i++) {
+		struct cohort_rounds *slot = &mag->slot[i];
+
+		/*
+		 * Not without the lock: what is being filled has seen the magazine open.
+		 * Interrupts that try the lock go on without it.
+		 */
+		spin_lock_irqsave(&mag->lock, flags);
+		nr = slot->nr && (!id || slot->id == id) ?
+		     cohort_rounds_eject(slot, slot->nr, out) : 0;
+		spin_unlock_irqrestore(&mag->lock, flags);
+		if (nr)
+			cohort_buddy_free_bulk(zone, out, nr);
+	}
+}
+
+static bool cohort_magazine_empty(const struct cohort_magazine *mag)
+{
+	unsigned int i;
+
+	for (i = 0; i < COHORT_SLOTS; i++)
+		if (READ_ONCE(mag->slot[i].nr))
+			return false;
+	return true;
+}
+
+/**
+ * cohort_zone_drain() - what a CPU has at hand goes back
+ * @cpu: the CPU
+ * @zone: only what is of this zone
+ */
+void cohort_zone_drain(unsigned int cpu, struct zone *zone)
+{
+	const struct cohort_scheme *scheme = READ_ONCE(cohort_scheme);
+
+	if (!zone->cohort)
+		return;
+	if (scheme && scheme->drain)
+		scheme->drain(cpu, zone);
+	cohort_magazine_drain(zone, cpu, 0);
+}
+
+/**
+ * __cohort_drain_due() - has a CPU anything at hand?
+ * @cpu: the CPU
+ * @zone: only what is of this zone
+ */
+bool __cohort_drain_due(unsigned int cpu, const struct zone *zone)
+{
+	const struct cohort_scheme *scheme = READ_ONCE(cohort_scheme);
+
+	return zone->cohort && ((scheme && scheme->drain) ||
+				!cohort_magazine_empty(per_cpu_ptr(zone->cohort->magazine, cpu)));
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A supply of whole blocks.  One worker a node packs the holes that blocks have,
+ * so that whole ones come home, before domains, I/O buffers and huge pages look for
+ * them in vain.  kswapd makes blocks that packing cannot: the headroom raises its
+ * target, and not the zone's watermarks, by which low memory killers decide.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/compaction.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+#include <linux/workqueue.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+
+/* Blocks a run of the worker empties at most. */
+#define COHORT_PACK_ROUNDS	64
+
+/* Owners may have one part in so many of memory free; what is more is given up. */
+#define COHORT_SOFT_PART	16
+
+/* Blocks given up under one hold of zone->lock. */
+#define COHORT_RELIEF		4U
+
+/* Runs in vain are 2^n times as far apart, up to this n. */
+#define COHORT_PACK_DEFER	6
+
+/* All CPUs' LRU batches are drained so often at most: any process can start packing. */
+#define COHORT_DRAIN_EVERY	HZ
+
+/**
+ * struct cohort_packer - what packs the blocks of a node
+ * @work: the run
+ * @nid: the node
+ * @next: jiffies before which it is not run again
+ * @fails: runs in a row that brought no block home
+ */
+struct cohort_packer {
+	struct work_struct work;
+	int nid;
+	unsigned long next;
+	unsigned int fails;
+};
+
+unsigned long cohort_headroom __read_mostly;
+static struct cohort_packer *cohort_packers[MAX_NUMNODES];
+
+/**
+ * cohort_whole() - pages of a zone that are free in whole blocks, and may be taken
+ * @zone: the zone
+ *
+ * Without the lock.  As many pages as the min watermark has must stay free; they are
+ * in whole blocks where all else is.
+ */
+unsigned long cohort_whole(const struct zone *zone)
+{
+	unsigned long nr = 0, kept = zone->_watermark[WMARK_MIN];
+	unsigned int o;
+
+	for (o = cohort_block_order(); o < NR_PAGE_ORDERS; o++)
+		/* A stale count costs one wakeup too many or too few. */
+		nr += data_race(zone->free_area[o].nr_free) << o;
+	return nr - min(nr, kept);
+}
+
+/**
+ * cohort_zone_headroom() - a zone's part of the headroom, in pages
+ * @zone: the zone
+ */
+unsigned long cohort_zone_headroom(struct zone *zone)
+{
+	return mult_frac(READ_ONCE(cohort_headroom), zone_managed_pages(zone),
+			 totalram_pages());
+}
+
+/**
+ * cohort_blocks_short() - are there fewer whole blocks than are to be kept ready?
+ * @zone: the zone
+ */
+bool cohort_blocks_short(struct zone *zone)
+{
+	return cohort_whole(zone) < max_t(unsigned long, cohort_zone_headroom(zone),
+					  cohort_pages());
+}
+
+/* Does the scheme that is on want whole blocks kept ready? */
+static bool cohort_packing(void)
+{
+	/* Pairs with the release in cohort_scheme_on(). */
+	return smp_load_acquire(&cohort_taking) && READ_ONCE(cohort_scheme)->packed;
+}
+
+/**
+ * cohort_zone_aim() - how much is free when kswapd has done enough
+ * @zone: the zone
+ * @mark: as stock has it
+ *
+ * Pages of blocks are free for all in need, so they count,
+ * but for half of the gap between the marks at most: requests keep the stock marks, and
+ * were the zone balanced below the low one, each would go the slow way.  The headroom
+ * stands on top: what the marks have is not for domains and I/O buffers to take.  It is not
+ * asked for where kswapd finds nothing to reclaim.
+ */
+unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark)
+{
+	unsigned long gap = high_wmark_pages(zone) - low_wmark_pages(zone);
+
+	mark -= min(READ_ONCE(zone->cohort_soft), gap / 2);
+	if (cohort_packing() && !READ_ONCE(zone->zone_pgdat->kswapd_failures))
+		mark += cohort_zone_headroom(zone);
+	return mark;
+}
+
+/**
+ * cohort_pack_drain() - pages in LRU batches can be isolated afterwards
+ */
+void cohort_pack_drain(void)
+{
+	static unsigned long next = INITIAL_JIFFIES;
+
+	if (time_before(jiffies, READ_ONCE(next)))
+		return;
+	WRITE_ONCE(next, jiffies + COHORT_DRAIN_EVERY);
+	lru_add_drain_all();
+}
+
+/*
+ * The room of a node that has most holes, but fewer than @below: of all, or of those that
+ * can be packed now.
+ */
+static struct cohort_room *cohort_most_holes(int nid, bool all, unsigned long below)
+{
+	unsigned long most = cohort_pages();
+	struct cohort_room *found = NULL;
+	struct cohort_domain *dom;
+	unsigned int i;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		/* The cache is swept by reclaim, which also drops pages. */
+		if (!all && (cohort_unmovable(dom) || dom->kind == COHORT_CACHE))
+			continue;
+		for (i = nid * MAX_NR_ZONES; i < (nid + 1) * MAX_NR_ZONES; i++) {
+			struct cohort_room *room = READ_ONCE(dom->room[i]);
+			unsigned long nr = room ? READ_ONCE(room->nr_free) : 0;
+
+			if (nr < most || nr >= below ||
+			    (!all && time_before(jiffies, READ_ONCE(room->retry))))
+				continue;
+			most = nr;
+			found = room;
+		}
+	}
+	if (found && !refcount_inc_not_zero(&found->dom->ref))
+		found = NULL;
+	rcu_read_unlock();
+	return found;
+}
+
+/* A room whose blocks do not come home rests. */
+static bool cohort_pack_room(struct cohort_room *room)
+{
+	unsigned int blocks = 0, moved = 0;
+	bool tried = cohort_compact_block(room, true, &blocks, &moved);
+
+	count_vm_events(COHORT_PACK, blocks);
+	if (blocks) {
+		room->fails = 0;
+		return true;
+	}
+	count_vm_events(COHORT_PACK_FAIL, 1);
+	if (!tried || ++room->fails >= COHORT_CANDIDATES)
+		WRITE_ONCE(room->retry, jiffies +
+			   (COHORT_RETRY << min(room->fails, COHORT_REST_MAX)));
+	return false;
+}
+
+static bool cohort_node_short(int nid)
+{
+	struct pglist_data *pgdat = NODE_DATA(nid);
+	unsigned long whole = 0, want = 0;
+	int i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		if (!populated_zone(&pgdat->node_zones[i]))
+			continue;
+		whole += cohort_whole(&pgdat->node_zones[i]);
+		want += cohort_zone_headroom(&pgdat->node_zones[i]);
+	}
+	return whole < max_t(unsigned long, want, cohort_pages());
+}
+
+/* Free pages of a node that have an owner, beyond what owners may keep from others. */
+static bool cohort_node_excess(int nid)
+{
+	struct pglist_data *pgdat = NODE_DATA(nid);
+	unsigned long soft = 0, most = 0;
+	int i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		soft += READ_ONCE(pgdat->node_zones[i].cohort_soft);
+		most += zone_managed_pages(&pgdat->node_zones[i]) / COHORT_SOFT_PART;
+	}
+	return soft > most;
+}
+
+/*
+ * Memory that a process has freed around pages that are pinned is free, but only for what
+ * breaches; and reclaim would go on in front of it.
+ */
+static unsigned int cohort_pack_relieve(int nid)
+{
+	unsigned int nr = 0, rounds = COHORT_PACK_ROUNDS, given;
+	unsigned long below = ULONG_MAX;
+	struct cohort_room *room;
+
+	while (rounds-- && cohort_node_excess(nid) &&
+	       (room = cohort_most_holes(nid, true, below))) {
+		given = cohort_room_relieve(room, COHORT_RELIEF);
+		/* Its blocks are in use by more than half: the next one. */
+		if (!given)
+			below = READ_ONCE(room->nr_free);
+		nr += given;
+		cohort_domain_put(room->dom);
+		cond_resched();
+	}
+	return nr;
+}
+
+static void cohort_pack_work(struct work_struct *work)
+{
+	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
+	unsigned int rounds = COHORT_PACK_ROUNDS, home;
+	struct cohort_room *room;
+
+	cohort_pack_drain();
+	home = cohort_pack_relieve(packer->nid);
+	while (rounds-- && cohort_packing() && cohort_node_short(packer->nid) &&
+	       (room = cohort_most_holes(packer->nid, false, ULONG_MAX))) {
+		home += cohort_pack_room(room);
+		cohort_domain_put(room->dom);
+		cond_resched();
+	}
+	packer->fails = home ? 0 : min(packer->fails + 1, COHORT_PACK_DEFER);
+	/* Memory enough, but in pieces: pack what is in no block. */
+	if (!home && cohort_packing())
+		wakeup_kcompactd(NODE_DATA(packer->nid), cohort_block_order(),
+				 MAX_NR_ZONES - 1);
+	WRITE_ONCE(packer->next, jiffies + (HZ / 20 << packer->fails));
+}
+
+/**
+ * cohort_pack_low() - memory is reclaimed: pack what holes there are
+ * @pgdat: the node
+ *
+ * Pages that are reclaimed or swapped out one by one are free in their blocks; they
+ * count in full only when these come home.
+ */
+void cohort_pack_low(struct pglist_data *pgdat)
+{
+	struct cohort_packer *packer = cohort_packers[pgdat->node_id];
+
+	if (packer && !time_before(jiffies, READ_ONCE(packer->next)) &&
+	    !work_pending(&packer->work))
+		queue_work(cohort_wq, &packer->work);
+}
+
+/**
+ * cohort_pack_wake() - whole blocks become few: see to it
+ * @zone: where one was looked for
+ *
+ * Context: any; no locks of the page allocator held.
+ */
+void cohort_pack_wake(struct zone *zone)
+{
+	cohort_pack_low(zone->zone_pgdat);
+}
+
+/**
+ * cohort_pack_init() - a worker for each node with memory
+ *
+ * Context: may sleep; cohort_mutex held.
+ * Return: 0, or -ENOMEM.
+ */
+int cohort_pack_init(void)
+{
+	struct cohort_packer *packer;
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY) {
+		if (cohort_packers[nid])
+			continue;
+		packer = kzalloc_node(sizeof(*packer), GFP_KERNEL, nid);
+		if (!packer)
+			return -ENOMEM;
+		INIT_WORK(&packer->work, cohort_pack_work);
+		packer->nid = nid;
+		packer->next = jiffies;
+		WRITE_ONCE(cohort_packers[nid], packer);
+	}
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The cost of an I/O buffer.
+ */
+#ifndef _MM_COHORT_BUFFER_H
+#define _MM_COHORT_BUFFER_H
+
+#include <linux/cohort_pcpa.h>
+
+extern const struct attribute_group cohort_buffer_group;
+void cohort_buffer_done(struct page *page, unsigned long nr, int order);
+
+#endif /* _MM_COHORT_BUFFER_H */

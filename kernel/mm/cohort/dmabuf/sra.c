@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A statically reserved area: the baseline of the page-cache-preferred area.
+ * Frames taken at boot for good, of which the dma-buf heap sra gives one
+ * contiguous piece an I/O buffer, and no other user anything.
+ */
+#define pr_fmt(fmt) "cohort: sra: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-heap.h>
+#include <linux/init.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include "../cohort.h"
+#include "../pcpa/pcpa.h"
+#include "buffer.h"
+#include "heap.h"
+
+static DEFINE_MUTEX(sra_lock);
+static unsigned long sra_base;		/* first frame */
+static unsigned long sra_nr;
+static unsigned long *sra_used;
+
+static u64 boot_size __initdata;
+static u64 boot_base __initdata = COHORT_ANY_BASE;
+
+static void cohort_sra_release(struct cohort_buffer *buffer)
+{
+	unsigned long pfn = page_to_pfn(sg_page(buffer->table.sgl));
+
+	mutex_lock(&sra_lock);
+	bitmap_clear(sra_used, pfn - sra_base, buffer->len >> PAGE_SHIFT);
+	mutex_unlock(&sra_lock);
+}
+
+static struct dma_buf *cohort_sra_allocate(struct dma_heap *heap, unsigned long len, u32 fd_flags,
+					   u64 heap_flags)
+{
+	unsigned long nr = PAGE_ALIGN(len) >> PAGE_SHIFT, at;
+	struct page *page;
+
+	mutex_lock(&sra_lock);
+	at = bitmap_find_next_zero_area(sra_used, sra_nr, 0, nr, COHORT_GRANULE - 1);
+	if (at < sra_nr)
+		bitmap_set(sra_used, at, nr);
+	mutex_unlock(&sra_lock);
+	if (at >= sra_nr)
+		return ERR_PTR(-ENOMEM);
+	page = pfn_to_page(sra_base + at);
+	cohort_buffer_done(page, nr, -1);
+	return cohort_heap_one_piece(heap, page, nr << PAGE_SHIFT, fd_flags, cohort_sra_release);
+}
+
+static const struct dma_heap_ops sra_ops = { .allocate = cohort_sra_allocate };
+
+static int __init cohort_sra_setup(char *text)
+{
+	const char *why = text ? cohort_pcpa_parse(text, &boot_size, &boot_base) : "no size";
+
+	if (why) {
+		pr_err("cohort.sra=%s: %s; staying off\n", text ?: "", why);
+		boot_size = 0;
+	}
+	return 0;
+}
+early_param("cohort.sra", cohort_sra_setup);
+
+static int __init cohort_sra_reserve(void)
+{
+	const char *why = cohort_pcpa_refuse(boot_size, boot_base,
+					     PFN_PHYS((u64)cohort_area_align()),
+					     PFN_PHYS((u64)totalram_pages()));
+	unsigned long nr = boot_size >> PAGE_SHIFT;
+
+	if (!nr)
+		return 0;
+	if (!why) {
+		sra_used = bitmap_zalloc(nr, GFP_KERNEL);
+		sra_base = cohort_frames_find(NUMA_NO_NODE, nr, boot_base == COHORT_ANY_BASE ?
+					      0 : PHYS_PFN(boot_base));
+		if (!sra_used || !sra_base)
+			why = "no such piece of memory can be emptied";
+	}
+	if (why) {
+		pr_err("%lluM: %s; staying off\n", boot_size >> 20, why);
+		return 0;
+	}
+	sra_nr = nr;
+	pr_info("%lluM\n", boot_size >> 20);
+	return 0;
+}
+subsys_initcall_sync(cohort_sra_reserve);
+
+static int __init cohort_sra_heap_init(void)
+{
+	const struct dma_heap_export_info info = { .name = "sra", .ops = &sra_ops };
+
+	return sra_nr ? PTR_ERR_OR_ZERO(dma_heap_add(&info)) : 0;
+}
+device_initcall(cohort_sra_heap_init);

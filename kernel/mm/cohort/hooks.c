@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The top floor: events of the memory manager that more than one scheme wants to
+ * know of, and what the command line switches on.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/init.h>
+#include <linux/kstrtox.h>
+#include <linux/mm.h>
+#include <linux/oom.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "../internal.h"
+#include "cohort.h"
+#include "cpb/cpb.h"
+#include "dmabuf/buffer.h"
+#include "host/filemap.h"
+#include "pcpa/pcpa.h"
+#include "region/region.h"
+#include "rightsize/rightsize.h"
+#include "vnode/vnode.h"
+
+static unsigned int cohort_boot_schemes __initdata;
+static bool cohort_boot_bad __initdata;
+
+/**
+ * __cohort_free_page() - a page goes back to its owner
+ * @page: page that went through free_pages_prepare(), refcount 0
+ * @pfn: its frame number
+ * @order: its order
+ *
+ * Context: any but NMI; no zone, pcp or lru lock held.
+ * Return: true if the page was taken care of, false if it has no owner.
+ */
+bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order)
+{
+	if (cohort_vnode_lending() && !order)
+		cohort_vnode_returned(pfn);
+	return cohort_enabled() && cohort_owned_free(page, pfn, order);
+}
+
+/**
+ * __cohort_drain_zone() - what a CPU has at hand goes back
+ * @cpu: the CPU
+ * @zone: only what is of this zone
+ *
+ * Beside the per-CPU lists of the page allocator, whenever those are drained.
+ */
+void __cohort_drain_zone(unsigned int cpu, struct zone *zone)
+{
+	cohort_zone_drain(cpu, zone);
+}
+
+/**
+ * __cohort_balance_mark() - how much is free when kswapd has done enough
+ * @zone: the zone
+ * @mark: as stock has it
+ */
+unsigned long __cohort_balance_mark(struct zone *zone, unsigned long mark)
+{
+	return cohort_zone_aim(zone, mark);
+}
+
+/**
+ * __cohort_page_parked() - is this page free in a block?
+ * @page: any page; the answer may be stale when it arrives
+ */
+bool __cohort_page_parked(const struct page *page)
+{
+	return cohort_block_parked(page);
+}
+
+/**
+ * __cohort_next_pfn() - where compaction goes on
+ * @pfn: frame its scanner stands on
+ * @order: what it compacts for, -1 for all
+ *
+ * Return: @pfn, or the first frame after what owns it and is to be left alone.
+ */
+unsigned long __cohort_next_pfn(unsigned long pfn, int order)
+{
+	return cohort_block_after(pfn, order);
+}
+
+/**
+ * __cohort_dissolve_range() - nothing may own these frames any longer
+ * @start_pfn: first frame
+ * @end_pfn: one past the last frame
+ *
+ * For hwpoison: a block that lost a frame for good would never come home.  Fixed blocks
+ * need not, and go on with the other frames.
+ *
+ * Context: no locks of the page allocator held.
+ */
+void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn)
+{
+	cohort_range_dissolve(start_pfn, end_pfn);
+}
+
+/**
+ * __cohort_breach() - a free page that has an owner, where the ordinary ones do not do
+ * @gfp: the request
+ * @order: its order
+ * @alloc_flags: ALLOC_* of the request
+ * @ac: its context
+ */
+struct page *__cohort_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
+			     const struct alloc_context *ac)
+{
+	struct page *page = NULL;
+
+	if (cohort_pcpa_taking() && !order)
+		page = __cohort_pcpa_rmqueue(gfp, 0, alloc_flags, ac, true);
+	if (!page && cohort_enabled())
+		page = cohort_blocks_breach(gfp, order, alloc_flags, ac);
+	return page;
+}
+
+static struct folio *cohort_area_folio(struct address_space *mapping, gfp_t gfp)
+{
+	int nid = numa_mem_id();
+
+	return __cohort_pcpa_cache(mapping, gfp, cohort_vnode_bind(gfp, &nid, NULL));
+}
+
+/**
+ * __cohort_cache_folio() - a single page for the page cache
+ * @mapping: its file
+ * @gfp: how it is asked for
+ */
+struct folio *__cohort_cache_folio(struct address_space *mapping, gfp_t gfp)
+{
+	struct cohort_domain *dom = NULL;
+	struct folio *folio = NULL;
+
+	if (cohort_pcpa_taking())
+		folio = cohort_area_folio(mapping, gfp);
+	if (!folio && cohort_vnode_lending())
+		folio = cohort_vnode_borrow(mapping, gfp);
+	if (folio)
+		return folio;
+	if (cohort_region_enabled())
+		dom = cohort_region_cache(mapping, gfp);
+	return dom ? cohort_cache_alloc(dom, gfp) : filemap_alloc_folio_noprof(gfp, 0);
+}
+
+/**
+ * __cohort_anon_domain() - where anonymous pages of an address space belong
+ * @mm: owner of the page, not necessarily current->mm
+ *
+ * Return: a domain, NULL for the stock allocator.
+ */
+struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
+{
+	struct cohort_domain *dom = cohort_mm_domain(mm);
+
+	/* With the contiguous page buffer, its reservation, whatever the process is. */
+	if (!dom || cohort_cpb_enabled())
+		return dom;
+	return cohort_region_enabled() ? cohort_region_anon(dom) : NULL;
+}
+
+static void cohort_role_note(struct task_struct *task)
+{
+	cohort_scope_note(task->mm, task->signal->oom_score_adj);
+	cohort_class_note(task);
+}
+
+/**
+ * __cohort_class_changed() - oom_score_adj was written
+ * @task: any thread of the process; caller holds oom_adj_mutex
+ *
+ * Sharers of an address space that did not vfork get the same value from
+ * __set_oom_adj(), so the last write speaks for all of them.
+ */
+void __cohort_class_changed(struct task_struct *task)
+{
+	struct task_struct *p = find_lock_task_mm(task);
+
+	if (!p)
+		return;
+	cohort_role_note(p);
+	task_unlock(p);
+}
+
+#ifndef CONFIG_NUMA
+struct folio *cohort_vma_alloc_folio_noprof(gfp_t gfp, int order,
+					    struct vm_area_struct *vma)
+{
+	struct cohort_domain *dom = cohort_anon_domain(vma->vm_mm, order);
+
+	if (!dom)
+		return folio_alloc_noprof(gfp, order);
+	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP,
+							numa_node_id(), NULL, dom));
+}
+EXPORT_SYMBOL(cohort_vma_alloc_folio_noprof);
+
+struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp)
+{
+	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP,
+							numa_node_id(), NULL, dom));
+}
+#endif
+
+static int __init cohort_refuse(const char *name, const char *text, const char *expected)
+{
+	pr_err("%s=%s: expected %s; staying off\n", name, text ?: "", expected);
+	cohort_boot_bad = true;
+	return 0;
+}
+
+static int __init cohort_setup(char *text)
+{
+	if (!text || cohort_parse_schemes(text, &cohort_boot_schemes)) {
+		pr_err("cohort=%s: unknown scheme, expected off, region, cpb or rightsize; staying off\n",
+		       text ?: "");
+		cohort_boot_bad = true;
+	}
+	return 0;
+}
+early_param("cohort", cohort_setup);
+
+static int __init cohort_order_setup(const char *name, const char *text, bool (*ok)(long order),
+				     int min, int max, unsigned int *value)
+{
+	char expected[16];
+	long order;
+
+	if (!text || kstrtol(text, 10, &order) || !ok(order)) {
+		snprintf(expected, sizeof(expected), "%d to %d", min, max);
+		return cohort_refuse(name, text, expected);
+	}
+	*value = order;
+	return 0;
+}
+
+static int __init cohort_region_order_setup(char *text)
+{
+	return cohort_order_setup("cohort.region_order", text, cohort_order_ok,
+				  COHORT_MIN_ORDER, COHORT_MAX_ORDER, &cohort_region_order);
+}
+early_param("cohort.region_order", cohort_region_order_setup);
+
+static int __init cohort_region_vmalloc_setup(char *text)
+{
+	if (!text || kstrtobool(text, &cohort_region_vmalloc))
+		return cohort_refuse("cohort.region_vmalloc", text, "0 or 1");
+	return 0;
+}
+early_param("cohort.region_vmalloc", cohort_region_vmalloc_setup);
+
+static int __init cohort_cpb_order_setup(char *text)
+{
+	return cohort_order_setup("cohort.cpb_order", text, cohort_set_order_ok,
+				  COHORT_MIN_SET_ORDER, COHORT_MAX_SET_ORDER,
+				  &cohort_cpb_order);
+}
+early_param("cohort.cpb_order", cohort_cpb_order_setup);
+
+static int __init cohort_cpb_refill_setup(char *text)
+{
+	int choice = text ? match_string(cohort_cpb_refills, 2, text) : -EINVAL;
+
+	if (choice < 0)
+		return cohort_refuse("cohort.cpb_refill", text, "split or remnants");
+	cohort_cpb_remnants = choice;
+	return 0;
+}
+early_param("cohort.cpb_refill", cohort_cpb_refill_setup);
+
+static void __init cohort_boot(void)
+{
+	const unsigned int both = COHORT_SCHEME_REGION | COHORT_SCHEME_CPB;
+
+	if ((cohort_boot_schemes & both) == both) {
+		pr_err("region and cpb exclude each other; staying off\n");
+		return;
+	}
+	if (cohort_boot_schemes & COHORT_SCHEME_REGION)
+		cohort_region_switch(true);
+	if (cohort_boot_schemes & COHORT_SCHEME_CPB)
+		cohort_cpb_switch(true);
+	if (cohort_boot_schemes & COHORT_SCHEME_RIGHTSIZE)
+		cohort_rightsize_switch(true);
+}
+
+static int __init cohort_groups_init(void)
+{
+	return cohort_sysfs_add(&cohort_region_group) ?:
+	       cohort_sysfs_add(&cohort_cpb_group) ?:
+	       cohort_sysfs_add(&cohort_buffer_group) ?:
+	       cohort_sysfs_add(&cohort_reclaim_group) ?:
+	       cohort_sysfs_add(&cohort_rightsize_group);
+}
+
+static int __init cohort_init(void)
+{
+	int err;
+
+	cohort_wq = alloc_workqueue("cohort", WQ_UNBOUND | WQ_FREEZABLE, 1);
+	if (!cohort_wq)
+		return -ENOMEM;
+	cohort_headroom = totalram_pages() / COHORT_HEADROOM_PART;
+	err = cohort_sysfs_init() ?: cohort_groups_init() ?:
+	      cohort_vnode_sysfs_init(cohort_kobj) ?: cohort_pcpa_sysfs_init(cohort_kobj);
+	if (err) {
+		destroy_workqueue(cohort_wq);
+		return err;
+	}
+	err = cohort_pcpa_init();
+	if (err)
+		pr_err("pcpa: no memory, staying off\n");
+	if (!cohort_boot_bad)
+		cohort_boot();
+	return 0;
+}
+subsys_initcall(cohort_init);

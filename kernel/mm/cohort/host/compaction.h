@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The calls of mm/compaction.c.
+ */
+#ifndef _MM_COHORT_COMPACTION_H
+#define _MM_COHORT_COMPACTION_H
+
+#include <linux/cohort.h>
+
+/* May pages that are mlocked move? */
+bool cohort_unevictable_moves(void);
+
+/* Shall kcompactd compact a node now?  Is it to stay in one piece? */
+bool __cohort_vnode_compact_due(struct pglist_data *pgdat);
+bool __cohort_vnode_stays_whole(const struct pglist_data *pgdat);
+#define cohort_vnode_compact_due(pgdat) \
+	(cohort_vnode_enabled() && __cohort_vnode_compact_due(pgdat))
+#define cohort_vnode_stays_whole(pgdat) \
+	(cohort_vnode_enabled() && __cohort_vnode_stays_whole(pgdat))
+
+#endif /* _MM_COHORT_COMPACTION_H */

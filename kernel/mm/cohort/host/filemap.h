@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Page cache allocation with the mapping in hand, for mm/filemap.c and
+ * mm/readahead.c.
+ */
+#ifndef _MM_COHORT_FILEMAP_H
+#define _MM_COHORT_FILEMAP_H
+
+#include <linux/cohort.h>
+#include <linux/pagemap.h>
+
+struct folio *__cohort_cache_folio(struct address_space *mapping, gfp_t gfp);
+
+/**
+ * cohort_filemap_alloc() - allocate a folio for a mapping
+ * @mapping: file it will belong to
+ * @gfp: flags
+ * @order: order; large folios go past the cache domain
+ */
+static inline struct folio *
+cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
+			    unsigned int order)
+{
+	if (cohort_owners() && !order)
+		return __cohort_cache_folio(mapping, gfp);
+	return filemap_alloc_folio_noprof(gfp, order);
+}
+
+void __cohort_read_around(struct readahead_control *ractl);
+bool __cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+		      struct folio *folio);
+
+/**
+ * cohort_read_around() - how far to read with a page that a fault misses
+ * @ractl: the readahead; its index is the page, its window stock's
+ */
+static inline void cohort_read_around(struct readahead_control *ractl)
+{
+	if (cohort_scope_enabled())
+		__cohort_read_around(ractl);
+}
+
+/**
+ * cohort_read_on() - a fault met the page that starts readahead
+ * @vma: where
+ * @ractl: the readahead; its index is the page
+ * @folio: that page
+ *
+ * Return: true if there is nothing left to do.
+ */
+static inline bool cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+				  struct folio *folio)
+{
+	return cohort_scope_enabled() && __cohort_read_on(vma, ractl, folio);
+}
+
+#define cohort_filemap_alloc(...) \
+	alloc_hooks(cohort_filemap_alloc_noprof(__VA_ARGS__))
+
+#endif /* _MM_COHORT_FILEMAP_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * NUMA policy for pages of a domain.  Included once, inside mm/mempolicy.c,
+ * because it needs that file's policy_nodemask().
+ */
+#include "../cohort.h"
+
+/* Interleaving and "preferred many" spread pages on purpose: not for domains. */
+static bool cohort_policy_ok(const struct mempolicy *pol)
+{
+	return pol->mode == MPOL_LOCAL || pol->mode == MPOL_BIND ||
+	       pol->mode == MPOL_PREFERRED || pol->mode == MPOL_DEFAULT;
+}
+
+static struct folio *cohort_folio_alloc(struct cohort_domain *dom, gfp_t gfp,
+					struct mempolicy *pol, pgoff_t ilx)
+{
+	int nid = numa_node_id();
+	nodemask_t *nodemask = policy_nodemask(gfp, pol, ilx, &nid);
+
+	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP,
+							nid, nodemask, dom));
+}
+
+static struct folio *cohort_vma_alloc(struct vm_area_struct *vma, gfp_t gfp,
+				      int order, struct mempolicy *pol, pgoff_t ilx)
+{
+	struct cohort_domain *dom = cohort_anon_domain(vma->vm_mm, order);
+
+	if (dom && cohort_policy_ok(pol))
+		return cohort_folio_alloc(dom, gfp, pol, ilx);
+	return folio_alloc_mpol_noprof(gfp, order, pol, ilx, numa_node_id());
+}
+
+#ifdef CONFIG_COHORT
+/**
+ * cohort_cache_alloc() - a page of the page cache for a domain
+ * @dom: the domain
+ * @gfp: how it is asked for
+ */
+struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp)
+{
+	struct mempolicy *pol = get_task_policy(current);
+
+	if (cpuset_do_page_mem_spread() || !cohort_policy_ok(pol))
+		return filemap_alloc_folio_noprof(gfp, 0);
+	return cohort_folio_alloc(dom, gfp, pol, NO_INTERLEAVE_INDEX);
+}
+#endif /* CONFIG_COHORT */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Whole-region reclaim of the cache domain.  Included once, at the end of
+ * mm/vmscan.c, because it needs that file's scan_control and
+ * shrink_folio_list().
+ */
+#ifdef CONFIG_COHORT
+
+#include "../cohort.h"
+#include "../pcpa/pcpa.h"
+#include "../region/region.h"
+
+/*
+ * Drop what the LRU would drop too (shrink_folio_list() looks at references),
+ * hand what it keeps to the survivors.
+ */
+static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
+					struct scan_control *sc,
+					struct list_head *victims,
+					struct list_head *survivors)
+{
+	long isolated = list_count_nodes(victims);
+	struct reclaim_stat stat;
+	unsigned int nr;
+
+	nr = shrink_folio_list(victims, pgdat, sc, &stat, false);
+	/* Pages off the list: reclaimed ones, and poisoned ones, not counted as such. */
+	isolated -= list_count_nodes(victims);
+	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -isolated);
+	count_vm_events(PGSTEAL_KSWAPD, nr);
+	count_vm_events(PGSTEAL_FILE, nr);
+	list_splice_tail_init(victims, survivors);
+	return nr;
+}
+
+/* kswapd's part: region by region until it has what it wants. */
+static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
+{
+	unsigned int sweeps = COHORT_SWEEPS;
+
+	do {
+		struct cohort_block *blk;
+		struct cohort_room *room;
+		LIST_HEAD(victims);
+		LIST_HEAD(survivors);
+		unsigned int nr;
+
+		room = cohort_cache_victims(pgdat->node_id, sc->reclaim_idx, &blk, &victims,
+					    &survivors);
+		if (!room)
+			break;
+		nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
+		sc->nr_reclaimed += nr;
+		cohort_cache_settle(room, blk, &survivors, nr);
+	} while (--sweeps && sc->nr_reclaimed < sc->nr_to_reclaim);
+}
+
+/* Pages of the area that kswapd dropped do not help requests for other memory. */
+static void cohort_pull(struct pglist_data *pgdat, struct scan_control *sc)
+{
+	if (current_is_kswapd() && !cgroup_reclaim(sc))
+		sc->nr_reclaimed += __cohort_pcpa_pull(pgdat);
+}
+
+/**
+ * __cohort_spared() - would it gain nothing to reclaim a page now?
+ * @folio: folio of an LRU list, whose lock is held
+ * @sc: the reclaim
+ *
+ * A page of the area that is dropped is free only there.  As long as the area
+ * has free pages for readers dropping it gains nothing; but for a memory cgroup
+ * at its limit, which wants less charged to it.
+ */
+bool __cohort_spared(struct folio *folio, struct scan_control *sc)
+{
+	return IS_ENABLED(CONFIG_COHORT_PCPA) && !cgroup_reclaim(sc) &&
+	       __cohort_pcpa_suffices(folio_pfn(folio));
+}
+
+/*
+ * Only global reclaim: a region mixes memory cgroups, and a group at its
+ * limit must not evict pages of the others.  File pages move only where file
+ * system calls are allowed.
+ */
+static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control *sc)
+{
+	if (cgroup_reclaim(sc) || !(sc->gfp_mask & __GFP_FS))
+		return;
+	/*
+	 * A task that reclaims for itself has dropped its batch already; it
+	 * only needs the pages free, and the others stay cached.
+	 */
+	if (current_is_kswapd())
+		cohort_sweep(pgdat, sc);
+	else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE)
+		cohort_region_room(pgdat->node_id);
+	cohort_pack_low(pgdat);
+}
+
+/**
+ * __cohort_shrink_cache() - reclaim whole regions of the cache domain, fill the area
+ * @pgdat: node under reclaim
+ * @sc: the reclaim
+ *
+ * Called after a batch of LRU reclaim with no lock held.  Without it, cache
+ * pages freed one by one would park in half-used regions, free memory would
+ * not rise, and reclaim would not stop.
+ */
+void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc)
+{
+	if (cohort_pcpa_taking())
+		cohort_pull(pgdat, sc);
+	if (cohort_region_enabled())
+		cohort_shrink_regions(pgdat, sc);
+	else if (cohort_enabled())
+		cohort_pack_low(pgdat);
+}
+
+#endif /* CONFIG_COHORT */

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The users of the page-cache-preferred area, and the order they are served in.
+ *
+ * After Kim, Koo, Lee and Geraci, "Memory Management Scheme to Improve
+ * Utilization Efficiency and Provide Fast Contiguous Allocation without a
+ * Statically Reserved Area", TODAES 2015, algorithms 1 and 3.  The page cache of
+ * all processes while no client needs the area; then clients, until none has
+ * asked for a while.  Beyond the paper: pages that can be moved away are lent
+ * before any task reclaims for lack of memory, so that an area that finds no
+ * clean page cache is not memory lost.
+ */
+#define pr_fmt(fmt) "cohort: pcpa: " fmt
+
+#include <linux/cpuset.h>
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/kstrtox.h>
+#include <linux/mm.h>
+#include <linux/mempolicy.h>
+#include <linux/oom.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <linux/vmstat.h>
+#include <linux/workqueue.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+#include "pcpa.h"
+
+/* A client's single request clears so much at once: the next ones find it. */
+#define AHEAD		COHORT_CHUNK
+
+/* Free pages that the page cache may still need are not lent. */
+#define LEND_KEEP	64UL
+
+/* Part of the area that may be given away for good, to what would have got no page. */
+#define GIVE_SHIFT	2
+
+/* Part of the area that may be lent for files that are being written. */
+#define WRITE_SHIFT	2
+
+/* Free pages elsewhere, above the low watermark, that files take which are mapped. */
+#define MAPPED_SPARE	64UL
+
+/* Clean cache elsewhere, as a part of the area, that is dropped before one lends. */
+#define PLENTY_SHIFT	2
+
+int cohort_pcpa_node = NUMA_NO_NODE;
+unsigned int cohort_pcpa_min_order = 4;
+unsigned int cohort_pcpa_timer_ms = 500;
+
+static DEFINE_SPINLOCK(fsm_lock);
+static struct cohort_pcpa_fsm fsm;
+
+static u64 boot_size __initdata;
+static u64 boot_base __initdata = COHORT_ANY_BASE;
+static bool boot_given __initdata;
+static bool boot_bad __initdata;
+
+/* state and timer */
+
+static void cohort_pcpa_timer_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(timer, cohort_pcpa_timer_work);
+
+static void cohort_pcpa_set_timer(void)
+{
+	queue_delayed_work(system_wq, &timer, msecs_to_jiffies(READ_ONCE(cohort_pcpa_timer_ms)));
+}
+
+static void cohort_pcpa_timer_work(struct work_struct *work)
+{
+	unsigned long flags;
+	bool again;
+
+	spin_lock_irqsave(&fsm_lock, flags);
+	again = cohort_pcpa_timeout(&fsm);
+	spin_unlock_irqrestore(&fsm_lock, flags);
+	if (again)
+		cohort_pcpa_set_timer();
+}
+
+/**
+ * cohort_pcpa_state() - the users that are served now
+ */
+enum cohort_pcpa_state cohort_pcpa_state(void)
+{
+	return READ_ONCE(fsm.state);
+}
+
+/**
+ * cohort_pcpa_want() - a client asks for pages
+ *
+ * From now on free pages are for clients.
+ */
+void cohort_pcpa_want(void)
+{
+	unsigned long flags;
+	bool turn;
+
+	spin_lock_irqsave(&fsm_lock, flags);
+	turn = cohort_pcpa_request(&fsm);
+	spin_unlock_irqrestore(&fsm_lock, flags);
+	if (turn) {
+		cohort_pcpa_set_timer();
+		cohort_pcpa_tidy_for_client();
+	}
+}
+
+/**
+ * cohort_pcpa_got() - a client was given pages
+ * @pages: how many
+ */
+void cohort_pcpa_got(unsigned long pages)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fsm_lock, flags);
+	cohort_pcpa_granted(&fsm);
+	spin_unlock_irqrestore(&fsm_lock, flags);
+	count_vm_events(COHORT_PCPA_CLIENT, pages);
+}
+
+/**
+ * cohort_pcpa_stay() - a client is still at it
+ *
+ * The timer waits for a request that takes longer than its turn.
+ */
+void cohort_pcpa_stay(void)
+{
+	unsigned long flags;
+
+	cohort_pcpa_want();
+	spin_lock_irqsave(&fsm_lock, flags);
+	cohort_pcpa_granted(&fsm);
+	spin_unlock_irqrestore(&fsm_lock, flags);
+}
+
+/**
+ * cohort_pcpa_spare() - are there free pages outside of the area?
+ * @nid: node
+ * @pages: so many, in one zone, before kswapd is woken
+ */
+bool cohort_pcpa_spare(int nid, unsigned long pages)
+{
+	struct zone *zones = NODE_DATA(nid)->node_zones;
+	int z;
+
+	for (z = 0; z < MAX_NR_ZONES; z++)
+		if (populated_zone(&zones[z]) &&
+		    zone_watermark_ok(&zones[z], 0, low_wmark_pages(&zones[z]) + pages,
+				      MAX_NR_ZONES - 1, 0))
+			return true;
+	return false;
+}
+
+/* page cache */
+
+/* Nodes of the task's role, its cpuset and its memory policy. */
+static bool cohort_pcpa_node_ok(int nid, const nodemask_t *nodes)
+{
+#ifdef CONFIG_NUMA
+	if (current->mempolicy)
+		return false;
+#endif
+	return (!nodes || node_isset(nid, *nodes)) &&
+	       (!cpusets_enabled() || node_isset(nid, cpuset_current_mems_allowed));
+}
+
+static int cohort_area_node(void)
+{
+	struct zone *zone = READ_ONCE(cohort_area.zone);
+
+	return zone ? zone_to_nid(zone) : NUMA_NO_NODE;
+}
+
+/*
+ * A mapped page is used again, is more work to drop, and a task waits for it
+ * when it is read again: it goes elsewhere while that costs no process anything.
+ */
+static bool cohort_pcpa_better_elsewhere(struct address_space *mapping, int nid)
+{
+	return mapping_mapped(mapping) && cohort_pcpa_spare(nid, MAPPED_SPARE);
+}
+
+/* Pages of a file that are read, not written: those can be dropped. */
+static bool cohort_pcpa_is_clean(struct address_space *mapping, gfp_t gfp)
+{
+	return (gfp & __GFP_MOVABLE) && !(gfp & __GFP_WRITE) && mapping->host &&
+	       S_ISREG(mapping->host->i_mode) && !mapping_unevictable(mapping) &&
+	       !(current->flags & PF_MEMALLOC_PIN);
+}
+
+/**
+ * __cohort_pcpa_cache() - a page of the area for the page cache
+ * @mapping: file it will belong to
+ * @gfp: the request
+ * @nodes: nodes of the task's role, NULL for all
+ *
+ * Return: a folio, or NULL: it is to come from elsewhere.
+ */
+struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp,
+				  const nodemask_t *nodes)
+{
+	struct page *page;
+	int nid;
+
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || !cohort_pcpa_is_clean(mapping, gfp))
+		return NULL;
+	nid = cohort_area_node();
+	if (nid == NUMA_NO_NODE || (IS_ENABLED(CONFIG_NUMA) && !cohort_pcpa_node_ok(nid, nodes)) ||
+	    cohort_pcpa_better_elsewhere(mapping, nid))
+		return NULL;
+	page = cohort_area_take_cache();
+	if (!page || !cohort_area_prep(page, 0, gfp | __GFP_COMP, 0))
+		return NULL;
+	count_vm_event(COHORT_PCPA_CACHE);
+	cohort_pcpa_tidy_soon();
+	return page_folio(page);
+}
+
+/* loans */
+
+static bool cohort_pcpa_cache_is_scarce(const struct cohort_pcpa_sizes *sizes)
+{
+	unsigned long outside = global_node_page_state(NR_ACTIVE_FILE) +
+				global_node_page_state(NR_INACTIVE_FILE);
+
+	outside -= min(outside, sizes->cache);
+	return outside < sizes->size >> PLENTY_SHIFT;
+}
+
+/* Zones, nodes and cpuset of a request have the area in them; a client's heap names none. */
+static bool cohort_area_allowed(gfp_t gfp, unsigned int alloc_flags,
+				const struct alloc_context *ac)
+{
+	struct zone *zone = READ_ONCE(cohort_area.zone);
+
+	return zone && (!ac || (zone_idx(zone) <= ac->highest_zoneidx &&
+				cohort_node_ok(ac, zone_to_nid(zone)) &&
+				cohort_zone_allowed(zone, gfp, alloc_flags, ac)));
+}
+
+static bool cohort_pcpa_may_lend(gfp_t gfp, const struct alloc_context *ac, bool last)
+{
+	struct cohort_pcpa_sizes sizes;
+
+	if (ac->migratetype != MIGRATE_MOVABLE || !(gfp & __GFP_DIRECT_RECLAIM) ||
+	    (current->flags & (PF_MEMALLOC | PF_MEMALLOC_PIN)) ||
+	    cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+		return false;
+	cohort_pcpa_sizes(&sizes);
+	if (sizes.free <= LEND_KEEP)
+		return false;
+	/* Dirty for a while; written back it is page cache like any other. */
+	if (gfp & __GFP_WRITE)
+		return sizes.lent < sizes.size >> WRITE_SHIFT;
+	/* While there is clean cache elsewhere, kswapd has something to fill the area with. */
+	return last || cohort_pcpa_cache_is_scarce(&sizes);
+}
+
+/*
+ * Algorithm 1, the client's part: the ordinary free lists had nothing, so what
+ * clean page cache there is in the area makes room.
+ */
+static struct page *cohort_pcpa_client_page(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
+					    const struct alloc_context *ac)
+{
+	struct page *page;
+
+	if (!cohort_area_allowed(gfp, alloc_flags, ac))
+		return NULL;
+	cohort_pcpa_want();
+	page = cohort_area_take(order, COHORT_USE_CLIENT);
+	if (!page) {
+		cohort_quick_reclaim(max(1UL << order, AHEAD), order);
+		page = cohort_area_take(order, COHORT_USE_CLIENT);
+	}
+	if (!page || !cohort_area_prep(page, order, gfp, alloc_flags))
+		return NULL;
+	cohort_pcpa_got(1UL << order);
+	return page;
+}
+
+static bool cohort_pcpa_may_reclaim(gfp_t gfp)
+{
+	const gfp_t need = __GFP_DIRECT_RECLAIM | __GFP_FS | __GFP_IO;
+
+	return (gfp & need) == need && !(current->flags & PF_MEMALLOC) && in_task();
+}
+
+static bool cohort_pcpa_entitled_to(unsigned int order)
+{
+	return order >= READ_ONCE(cohort_pcpa_min_order) && order <= pageblock_order &&
+	       current->mm && test_bit(COHORT_ENTITLED_BIT, &current->mm->flags);
+}
+
+/*
+ * A request that may not wait would fail, and one that says so because nothing is left to
+ * wait for would have a process killed.  Its page may never leave, so only a part of the
+ * area is for that, and nothing while a client is served.
+ */
+static bool cohort_pcpa_may_give(void)
+{
+	struct cohort_pcpa_sizes sizes;
+
+	cohort_pcpa_sizes(&sizes);
+	return cohort_pcpa_state() == COHORT_PCACHE_ONLY && sizes.free > LEND_KEEP &&
+	       READ_ONCE(cohort_area.nr_given) < sizes.size >> GIVE_SHIFT;
+}
+
+/**
+ * __cohort_pcpa_rmqueue() - a page of the area, where the free lists had nothing
+ * @gfp: the request
+ * @order: its order
+ * @alloc_flags: ALLOC_* of the request
+ * @ac: its context
+ * @last: there is nothing else
+ *
+ * A large piece for an entitled process; or a single page that can be moved, on loan,
+ * before kswapd is woken.
+ */
+struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
+				   const struct alloc_context *ac, bool last)
+{
+	struct page *page;
+	bool give;
+
+	if (order)
+		return cohort_pcpa_entitled_to(order) && cohort_pcpa_may_reclaim(gfp) && !last ?
+		       cohort_pcpa_client_page(gfp, order, alloc_flags, ac) : NULL;
+	give = last && !(gfp & __GFP_DIRECT_RECLAIM);
+	if (!(give ? cohort_pcpa_may_give() : cohort_pcpa_may_lend(gfp, ac, last)) ||
+	    !cohort_area_allowed(gfp, alloc_flags, ac))
+		return NULL;
+	page = cohort_area_take(0, give ? COHORT_USE_GIVEN : COHORT_USE_LENT);
+	if (!page || !cohort_area_prep(page, 0, gfp, alloc_flags))
+		return NULL;
+	count_vm_event(give ? COHORT_PCPA_GIVEN : COHORT_PCPA_LENT);
+	cohort_pcpa_tidy_soon();
+	return page;
+}
+
+/**
+ * cohort_pcpa_heap_page() - the same for the system heap's large pieces
+ * @gfp: the request, which says that it does not want to reclaim
+ * @order: its order
+ *
+ * The heap asks for large pieces without reclaim because that takes long as a
+ * rule; its callers may sleep all the same.
+ *
+ * Return: pages for an entitled process, or NULL.
+ */
+struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
+{
+	if (!cohort_pcpa_taking() || !cohort_pcpa_entitled_to(order) ||
+	    !cohort_pcpa_may_reclaim(gfp | __GFP_RECLAIM))
+		return NULL;
+	return cohort_pcpa_client_page(gfp, order, 0, NULL);
+}
+
+/**
+ * cohort_pcpa_piece() - a piece of the area that is free already
+ * @gfp: how to prepare it
+ * @order: its order
+ *
+ * Return: its first page, or NULL.
+ */
+struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order)
+{
+	struct page *page = cohort_area_take(order, COHORT_USE_CLIENT);
+
+	if (!page || !cohort_area_prep(page, order, gfp, 0))
+		return NULL;
+	cohort_pcpa_got(1UL << order);
+	return page;
+}
+
+/* drivers */
+
+/**
+ * cohort_pcpa_alloc() - contiguous pages for a driver
+ * @nr: pages
+ * @gfp: GFP_KERNEL, perhaps with __GFP_ZERO
+ *
+ * Each page has a reference of its own.
+ *
+ * Context: sleeps, at most COHORT_CONTIG_MS and what one page takes to move.
+ * Return: the first page, or ERR_PTR(): -ENOMEM without an area or if clients
+ * have too much of it, -EBUSY if a page did not go away, -EINTR.
+ */
+struct page *cohort_pcpa_alloc(unsigned long nr, gfp_t gfp)
+{
+	struct page *page;
+	int err = 0;
+
+	if (!nr || !cohort_pcpa_may_reclaim(gfp))
+		return ERR_PTR(-EINVAL);
+	page = cohort_pcpa_taking() ? cohort_pcpa_contig(nr, gfp, &err) : NULL;
+	return page ?: ERR_PTR(err ?: -ENOMEM);
+}
+EXPORT_SYMBOL_GPL(cohort_pcpa_alloc);
+
+/**
+ * cohort_pcpa_free() - give the pages back
+ * @page: from cohort_pcpa_alloc()
+ * @nr: how many
+ */
+void cohort_pcpa_free(struct page *page, unsigned long nr)
+{
+	while (nr--)
+		__free_page(page++);
+}
+EXPORT_SYMBOL_GPL(cohort_pcpa_free);
+
+/* processes */
+
+/**
+ * cohort_pcpa_is_entitled() - is a process a client?
+ * @task: any of its threads
+ *
+ * Return: 1 or 0, or -ESRCH.
+ */
+int cohort_pcpa_is_entitled(struct task_struct *task)
+{
+	struct task_struct *p = find_lock_task_mm(task);
+	int yes;
+
+	if (!p)
+		return -ESRCH;
+	yes = test_bit(COHORT_ENTITLED_BIT, &p->mm->flags);
+	task_unlock(p);
+	return yes;
+}
+
+/**
+ * cohort_pcpa_entitle() - make a process a client, or none
+ * @task: any of its threads
+ * @on: what to do
+ *
+ * Return: 0 or -ESRCH.
+ */
+int cohort_pcpa_entitle(struct task_struct *task, bool on)
+{
+	struct task_struct *p = find_lock_task_mm(task);
+
+	if (!p)
+		return -ESRCH;
+	assign_bit(COHORT_ENTITLED_BIT, &p->mm->flags, on);
+	task_unlock(p);
+	return 0;
+}
+
+/* at boot */
+
+static int __init cohort_pcpa_size_setup(char *text)
+{
+	const char *why = "given twice";
+
+	if (!boot_given)
+		why = text ? cohort_pcpa_parse(text, &boot_size, &boot_base) : "no size";
+	boot_given = true;
+	if (why) {
+		pr_err("cohort.pcpa=%s: %s; staying off\n", text ?: "", why);
+		boot_bad = true;
+	}
+	return 0;
+}
+early_param("cohort.pcpa", cohort_pcpa_size_setup);
+
+static int __init cohort_pcpa_node_setup(char *text)
+{
+	if (!text || kstrtoint(text, 10, &cohort_pcpa_node) || cohort_pcpa_node < 0 ||
+	    cohort_pcpa_node >= MAX_NUMNODES) {
+		pr_err("cohort.pcpa_node=%s: no node; staying off\n", text ?: "");
+		boot_bad = true;
+	}
+	return 0;
+}
+early_param("cohort.pcpa_node", cohort_pcpa_node_setup);
+
+static int __init cohort_pcpa_min_order_setup(char *text)
+{
+	long order;
+
+	if (!text || kstrtol(text, 10, &order) || !cohort_pcpa_order_ok(order)) {
+		pr_err("cohort.pcpa_min_order=%s: expected 0 to %d; staying off\n", text ?: "",
+		       COHORT_CHUNK_ORDER);
+		boot_bad = true;
+		return 0;
+	}
+	cohort_pcpa_min_order = order;
+	return 0;
+}
+early_param("cohort.pcpa_min_order", cohort_pcpa_min_order_setup);
+
+static int __init cohort_pcpa_timer_ms_setup(char *text)
+{
+	if (!text || kstrtouint(text, 10, &cohort_pcpa_timer_ms) || !cohort_pcpa_timer_ms ||
+	    cohort_pcpa_timer_ms > COHORT_TIMER_MAX_MS) {
+		pr_err("cohort.pcpa_timer_ms=%s: expected 1 to %d; staying off\n", text ?: "",
+		       COHORT_TIMER_MAX_MS);
+		boot_bad = true;
+	}
+	return 0;
+}
+early_param("cohort.pcpa_timer_ms", cohort_pcpa_timer_ms_setup);
+
+/* Memory is still empty, but for what the kernel began with. */
+int __init cohort_pcpa_init(void)
+{
+	int err = cohort_reclaim_init();
+
+	if (!err && !boot_bad && boot_size)
+		cohort_pcpa_resize(boot_size, boot_base);
+	return err;
+}

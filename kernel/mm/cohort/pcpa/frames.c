@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making the page-cache-preferred area, and changing its size.
+ *
+ * Its frames come from the buddy allocator as one contiguous range, emptied by
+ * migration if need be.
+ */
+#define pr_fmt(fmt) "cohort: pcpa: " fmt
+
+#include <linux/mm.h>
+#include <linux/page-isolation.h>
+#include <linux/sched/signal.h>
+#include <linux/swap.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+#include "pcpa.h"
+
+/* Places that are tried before there is no room, and for how long another one is. */
+#define FIND_TRIES	16
+#define FIND_TIME	(2 * HZ)
+
+/* Memory that must stay available beside an area made at run time: 1 / 2^n. */
+#define SPARE_SHIFT	4
+
+DEFINE_MUTEX(cohort_pcpa_mutex);
+
+/**
+ * cohort_area_align() - what an area begins and ends at a multiple of, in pages
+ *
+ * No chunk has a buddy outside, and no pageblock is the area's in part.
+ */
+unsigned long cohort_area_align(void)
+{
+	return max_t(unsigned long, pageblock_nr_pages, 2 * COHORT_CHUNK);
+}
+
+/* frames from the buddy allocator */
+
+/* Nothing that is here would have to stay. */
+static bool cohort_frame_movable(struct page *page)
+{
+	return !PageReserved(page) &&
+	       (PageBuddy(page) || PageLRU(page) || __PageMovable(page) || !page_count(page));
+}
+
+/* Memory of one zone and one section, of a type that may be taken. */
+static bool cohort_frames_ordinary(unsigned long pfn, unsigned long end, struct zone *zone)
+{
+	struct page *page = pfn_to_online_page(pfn);
+
+	if (!page || page_zone(page) != zone ||
+	    pfn_to_online_page(end - 1) != page + (end - 1 - pfn) ||
+	    page_zone(pfn_to_page(end - 1)) != zone)
+		return false;
+	for (; pfn < end; pfn += pageblock_nr_pages) {
+		int mt = get_pageblock_migratetype(pfn_to_page(pfn));
+
+		if (is_migrate_cma(mt) || is_migrate_isolate(mt))
+			return false;
+	}
+	return true;
+}
+
+static bool cohort_frames_kept(unsigned long pfn, unsigned long end)
+{
+	for (; pfn < end; pfn += COHORT_CHUNK)
+		if (cohort_chunk_there(pfn))
+			return true;
+	return false;
+}
+
+static bool cohort_frames_block_ok(unsigned long pfn, struct zone *zone)
+{
+	unsigned long end = pfn + cohort_area_align();
+
+	if (!cohort_frames_ordinary(pfn, end, zone) || cohort_frames_kept(pfn, end))
+		return false;
+	for (; pfn < end; pfn++)
+		if (!cohort_frame_movable(pfn_to_page(pfn)))
+			return false;
+	return true;
+}
+
+static int cohort_frames_grab(unsigned long base, unsigned long nr)
+{
+	return alloc_contig_range(base, base + nr, MIGRATE_MOVABLE,
+				  GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+}
+
+/* From the top down: what lies lowest is what devices with short addresses need. */
+static unsigned long cohort_frames_find_in_zone(struct zone *zone, unsigned long nr)
+{
+	unsigned long align = cohort_area_align();
+	unsigned long lowest = ALIGN(zone->zone_start_pfn, align);
+	unsigned long pfn = ALIGN_DOWN(zone_end_pfn(zone), align);
+	unsigned long end = pfn;
+	unsigned long deadline = jiffies + FIND_TIME;
+	unsigned int tries = FIND_TRIES;
+
+	while (pfn > lowest && end >= lowest + nr) {
+		pfn -= align;
+		if (!cohort_frames_block_ok(pfn, zone)) {
+			end = pfn;
+		} else if (end - pfn == nr) {
+			if (!cohort_frames_grab(pfn, nr))
+				return pfn;
+			if (!--tries || time_after(jiffies, deadline) ||
+			    fatal_signal_pending(current))
+				break;
+			end -= align;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * cohort_frames_find() - contiguous frames, emptied
+ * @nid: node, NUMA_NO_NODE for any
+ * @nr: how many, a multiple of cohort_area_align()
+ * @base: the first of them, 0 for any
+ *
+ * Context: sleeps, migrates, does not kill.
+ * Return: the first frame; each is allocated with one reference. 0 if there are none.
+ */
+unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base)
+{
+	struct pglist_data *pgdat;
+	int z;
+
+	if (base)
+		return pfn_to_online_page(base) &&
+		       cohort_frames_ordinary(base, base + nr, page_zone(pfn_to_page(base))) &&
+		       !cohort_frames_kept(base, base + nr) &&
+		       !cohort_frames_grab(base, nr) ? base : 0;
+	for_each_online_pgdat(pgdat) {
+		if (nid != NUMA_NO_NODE && pgdat->node_id != nid)
+			continue;
+		for (z = MAX_NR_ZONES - 1; z >= 0; z--) {
+			struct zone *zone = &pgdat->node_zones[z];
+
+			if (populated_zone(zone) && zone_managed_pages(zone) > nr)
+				base = cohort_frames_find_in_zone(zone, nr);
+			if (base)
+				return base;
+		}
+	}
+	return 0;
+}
+
+/* sizes */
+
+static void cohort_frames_free(unsigned long base, unsigned long nr)
+{
+	unsigned long done;
+
+	for (done = 0; done < nr; done += pageblock_nr_pages) {
+		free_contig_range(base + done, pageblock_nr_pages);
+		cond_resched();
+	}
+}
+
+static void cohort_area_reach(unsigned long base, unsigned long nr, struct zone *zone)
+{
+	struct zone *lock = zone ?: cohort_area.zone;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lock->lock, flags);
+	WRITE_ONCE(cohort_area.base, base);
+	WRITE_ONCE(cohort_area.nr, nr);
+	WRITE_ONCE(cohort_area.zone, zone);
+	cohort_area.low = base;
+	cohort_area.top = base + nr;
+	spin_unlock_irqrestore(&lock->lock, flags);
+}
+
+/* The whole of it; nothing has to leave. */
+static void cohort_area_off(void)
+{
+	struct zone *zone = cohort_area.zone;
+
+	if (!zone)
+		return;
+	static_branch_disable(&cohort_pcpa_take_key);
+	cohort_fixed_leave(cohort_area.base, cohort_area.base + cohort_area.nr);
+	cohort_area_reach(0, 0, NULL);
+	static_branch_disable(&cohort_pcpa_key);
+	cohort_keeper_off(zone);
+}
+
+static void cohort_area_shrink(unsigned long nr)
+{
+	unsigned long base = cohort_area.base;
+
+	cohort_fixed_leave(base + nr, base + cohort_area.nr);
+	cohort_fixed_drain(cohort_area.zone);
+	cohort_area_reach(base, nr, cohort_area.zone);
+}
+
+/* Frames that were found become the area's, and free: the free path finds their chunks. */
+static void cohort_area_enter(unsigned long start, unsigned long nr)
+{
+	unsigned long pfn;
+
+	for (pfn = start; pfn < start + nr; pfn += COHORT_CHUNK)
+		cohort_fixed_enter(&cohort_area.room, pfn);
+	cohort_frames_free(start, nr);
+	cohort_fixed_drain(cohort_area.room.zone);
+}
+
+static int cohort_chunks_make(unsigned long start, unsigned long nr)
+{
+	int err = cohort_fixed_make(start, start + nr, offsetof(struct cohort_chunk, blk));
+
+	if (err)
+		cohort_frames_free(start, nr);
+	return err;
+}
+
+/* New frames next to those there are; the area may begin elsewhere then. */
+static int cohort_area_extend(unsigned long nr)
+{
+	struct zone *zone = cohort_area.zone;
+	unsigned long more = nr - cohort_area.nr, base = cohort_area.base, got;
+
+	got = cohort_frames_find(zone_to_nid(zone), more, base + cohort_area.nr);
+	if (!got && base > more) {
+		got = cohort_frames_find(zone_to_nid(zone), more, base - more);
+		base = got ? got : base;
+	}
+	if (!got)
+		return -EBUSY;
+	if (page_zone(pfn_to_page(got)) != zone) {
+		cohort_frames_free(got, more);
+		return -EBUSY;
+	}
+	if (cohort_chunks_make(got, more))
+		return -ENOMEM;
+	cohort_area_reach(base, nr, zone);
+	cohort_area_enter(got, more);
+	return 0;
+}
+
+static int cohort_area_new(unsigned long nr, unsigned long base)
+{
+	struct zone *zone;
+
+	base = cohort_frames_find(cohort_pcpa_node, nr, base);
+	if (!base)
+		return -ENOMEM;
+	if (cohort_keeper_on(&cohort_pcpa_keeper)) {
+		cohort_frames_free(base, nr);
+		return -ENOMEM;
+	}
+	zone = page_zone(pfn_to_page(base));
+	if (cohort_chunks_make(base, nr)) {
+		cohort_keeper_off(zone);
+		return -ENOMEM;
+	}
+	cohort_area_off();
+	memset(&cohort_area.room, 0, sizeof(cohort_area.room));
+	cohort_room_init(&cohort_area.room, &cohort_kept, zone);
+	static_branch_enable(&cohort_pcpa_key);
+	cohort_area_reach(base, nr, zone);
+	cohort_area_enter(base, nr);
+	static_branch_enable(&cohort_pcpa_take_key);
+	return 0;
+}
+
+/* Free pages of the area are available already, but not for this. */
+static bool cohort_pcpa_memory_for(unsigned long more)
+{
+	return si_mem_available() > (long)(more + READ_ONCE(cohort_area.room.nr_free) +
+					   (totalram_pages() >> SPARE_SHIFT));
+}
+
+static int cohort_area_grow(unsigned long nr, unsigned long base)
+{
+	unsigned long had = cohort_area.nr;
+	int err = -EBUSY;
+
+	if (!cohort_pcpa_memory_for(nr - had))
+		return -ENOMEM;
+	if (had && !base)
+		err = cohort_area_extend(nr);
+	if (err == -EBUSY && (!had || cohort_pcpa_memory_for(nr)))
+		err = cohort_area_new(nr, base);
+	return err == -EBUSY ? -ENOMEM : err;
+}
+
+/**
+ * cohort_pcpa_resize() - make, change or give back the area
+ * @size: bytes; 0 gives it back
+ * @base: its address, COHORT_ANY_BASE for any
+ *
+ * Context: sleeps.
+ * Return: 0, -EINVAL for a size or base that cannot be, -ENOMEM; nothing has
+ * changed then.
+ */
+int cohort_pcpa_resize(u64 size, u64 base)
+{
+	u64 memory = PFN_PHYS((u64)totalram_pages()), align = PFN_PHYS((u64)cohort_area_align());
+	const char *why = cohort_pcpa_refuse(size, base, align, memory);
+	unsigned long nr = size >> PAGE_SHIFT, pfn, had;
+	int err = 0;
+
+	if (why) {
+		pr_err("%lluM: %s (%lluM, pageblock %lluM)\n", size >> 20, why, memory >> 20,
+		       align >> 20);
+		return -EINVAL;
+	}
+	mutex_lock(&cohort_pcpa_mutex);
+	had = cohort_area.nr;
+	pfn = base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base);
+	if (had && pfn && pfn != cohort_area.base)
+		err = -EINVAL;
+	else if (!nr)
+		cohort_area_off();
+	else if (nr < had)
+		cohort_area_shrink(nr);
+	else if (nr > had)
+		err = cohort_trail_resize(nr) ?: cohort_area_grow(nr, pfn);
+	if (nr)
+		cohort_pcpa_tidy_soon();
+	if (err)
+		pr_err("%lluM: %s; it stays as it was\n", size >> 20,
+		       err == -EINVAL ? "the area has another base" :
+					"no such piece of memory can be emptied");
+	else
+		pr_info("%lluM\n", size >> 20);
+	mutex_unlock(&cohort_pcpa_mutex);
+	return err;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Emptying the page-cache-preferred area.
+ *
+ * Quick reclaim is algorithm 2 of the paper: two scanners, one from each end,
+ * until they meet; but they look at no page that the maps say is free or a
+ * client's, and stop as soon as the request can be met.  Dropped pages go in
+ * batches (pcpa_drop.c).
+ *
+ * Mapped pages wait for a second round, and pages that several processes have
+ * mapped for a third: those are many at once before the other CPUs are told to
+ * forget them, as telling them takes as long as dropping hundreds of pages.
+ *
+ * Pages that cannot be dropped are moved: for a contiguous piece at once
+ * (pcpa_contig.c), else in the background (pcpa_tidy.c).
+ */
+#define pr_fmt(fmt) "cohort: pcpa: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+#include <linux/workqueue.h>
+#include <trace/events/cohort.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+#include "pcpa.h"
+
+/* Mapped folios dropped together, all locked meanwhile: one TLB flush. */
+#define FLUSH_BATCH	512U
+
+/* A smaller request is not worth waking the other scanner. */
+#define HELP_FROM	1024UL
+
+/* A scan of everything that found too little is not repeated at once. */
+#define BARREN		(HZ / 50)
+
+atomic_long_t cohort_quick_ns;
+
+static struct workqueue_struct *reclaim_wq;
+static unsigned long barren;		/* jiffies */
+
+/**
+ * struct job - one quick reclaim
+ * @walk: where the two scanners are
+ * @lock: protects @walk
+ * @base: first frame of the area
+ * @want: pages the request needs, in blocks of @order
+ * @order: what it can use
+ * @room: pages it has got, in such blocks
+ * @dropped: pages of the cache that went
+ * @unmapped: of those, pages that were mapped
+ * @help: the scanner from above
+ */
+struct job {
+	struct cohort_walk walk;
+	spinlock_t lock;
+	unsigned long base;
+	unsigned long want;
+	unsigned int order;
+	atomic_long_t room;
+	atomic_long_t dropped;
+	unsigned long unmapped;
+	struct work_struct help;
+};
+
+/* Pages of a chunk that may be the page cache's, a bit each; false if there are none. */
+static bool cohort_chunk_cached(const struct job *job, unsigned long c, unsigned long *cached)
+{
+	struct cohort_look look;
+
+	if (!cohort_chunk_look(job->base + c * COHORT_CHUNK, &look))
+		return false;
+	bitmap_complement(cached, look.free, COHORT_CHUNK);
+	return bitmap_andnot(cached, cached, look.client, COHORT_CHUNK) &&
+	       bitmap_andnot(cached, cached, look.lent, COHORT_CHUNK) &&
+	       bitmap_andnot(cached, cached, look.given, COHORT_CHUNK);
+}
+
+static unsigned long cohort_job_room(const struct job *job, unsigned long c)
+{
+	return cohort_chunk_room(job->base + c * COHORT_CHUNK, job->order);
+}
+
+/* A batch goes at once, or joins those that are to go. Return: how many. */
+static unsigned int cohort_batch_out(struct cohort_batch *batch, struct list_head *list)
+{
+	return list ? cohort_batch_list(batch, list) : cohort_batch_drop(batch);
+}
+
+/* The same with the pages of a chunk that the round takes. */
+static unsigned int cohort_chunk_take(struct job *job, unsigned long c, const unsigned long *cached,
+				      enum cohort_round round, struct list_head *list)
+{
+	struct cohort_batch batch = { .nr = 0 };
+	unsigned int nr = 0;
+	unsigned long i;
+
+	for_each_set_bit(i, cached, COHORT_CHUNK) {
+		cohort_batch_add(&batch, pfn_to_page(job->base + c * COHORT_CHUNK + i), round);
+		if (batch.nr == COHORT_BATCH)
+			nr += cohort_batch_out(&batch, list);
+	}
+	return nr + cohort_batch_out(&batch, list);
+}
+
+static void cohort_chunk_drop(struct job *job, unsigned long c)
+{
+	unsigned long before = cohort_job_room(job, c), after;
+	DECLARE_BITMAP(cached, COHORT_CHUNK);
+
+	if (!cohort_chunk_cached(job, c, cached))
+		return;
+	atomic_long_add(cohort_chunk_take(job, c, cached, COHORT_ROUND_UNMAPPED, NULL),
+			&job->dropped);
+	after = cohort_job_room(job, c);
+	if (after > before)
+		atomic_long_add(after - before, &job->room);
+}
+
+static unsigned int cohort_chunk_list(struct job *job, unsigned long c, enum cohort_round round,
+				      struct list_head *list)
+{
+	DECLARE_BITMAP(cached, COHORT_CHUNK);
+
+	return cohort_chunk_cached(job, c, cached) ?
+	       cohort_chunk_take(job, c, cached, round, list) : 0;
+}
+
+static bool cohort_chunk_next(struct job *job, bool down, unsigned long *c)
+{
+	bool more;
+
+	if (atomic_long_read(&job->room) >= job->want)
+		return false;
+	spin_lock(&job->lock);
+	more = cohort_walk_next(&job->walk, down, c);
+	spin_unlock(&job->lock);
+	return more;
+}
+
+static void cohort_quick_scan(struct job *job, bool down)
+{
+	unsigned int noreclaim = memalloc_noreclaim_save();
+	unsigned long c;
+
+	lru_add_drain();
+	while (cohort_chunk_next(job, down, &c)) {
+		cohort_chunk_drop(job, c);
+		cond_resched();
+	}
+	memalloc_noreclaim_restore(noreclaim);
+}
+
+static void cohort_quick_help_work(struct work_struct *work)
+{
+	cohort_quick_scan(container_of(work, struct job, help), true);
+}
+
+static void cohort_quick_run(struct job *job)
+{
+	unsigned long room = atomic_long_read(&job->room);
+	bool help = job->want > room && job->want - room >= HELP_FROM &&
+		    num_online_cpus() > 1;
+
+	spin_lock_init(&job->lock);
+	if (help) {
+		INIT_WORK_ONSTACK(&job->help, cohort_quick_help_work);
+		queue_work(reclaim_wq, &job->help);
+	}
+	cohort_quick_scan(job, false);
+	if (help) {
+		cancel_work_sync(&job->help);
+		destroy_work_on_stack(&job->help);
+	}
+}
+
+/* Free room that the area has already, and the length of the walk. */
+static bool cohort_quick_begin(struct job *job)
+{
+	unsigned long c, room = 0;
+
+	job->base = READ_ONCE(cohort_area.base);
+	job->walk.lo = 0;
+	job->walk.hi = READ_ONCE(cohort_area.nr) / COHORT_CHUNK;
+	for (c = 0; c < job->walk.hi && room < job->want; c++)
+		room += cohort_job_room(job, c);
+	atomic_long_set(&job->room, room);
+	return job->walk.hi;
+}
+
+/*
+ * Mapped pages between two chunks, until the request is met as far as the list
+ * tells: a page of it may miss a neighbour, and then it goes on.
+ */
+static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long hi,
+			       enum cohort_round round)
+{
+	unsigned int noreclaim = memalloc_noreclaim_save(), nr = 0;
+	LIST_HEAD(list);
+
+	for (; lo < hi && atomic_long_read(&job->room) < job->want; lo++) {
+		nr += cohort_chunk_list(job, lo, round, &list);
+		if (nr && (nr >= FLUSH_BATCH || lo + 1 == hi ||
+			   atomic_long_read(&job->room) + nr >= job->want)) {
+			nr = cohort_list_drop(&list);
+			job->unmapped += nr;
+			atomic_long_add(nr, &job->dropped);
+			nr = 0;
+			if (job->want != ULONG_MAX)
+				cohort_quick_begin(job);
+		}
+		cond_resched();
+	}
+	memalloc_noreclaim_restore(noreclaim);
+}
+
+/**
+ * cohort_area_drop() - drop whatever is clean between two pages of the area
+ * @start: first frame
+ * @end: one past the last; others of the same chunks go, too
+ *
+ * Context: where GFP_KERNEL may reclaim.
+ */
+void cohort_area_drop(unsigned long start, unsigned long end)
+{
+	unsigned long chunks = DIV_ROUND_UP(end, COHORT_CHUNK) - start / COHORT_CHUNK;
+	struct job job = {
+		.base = ALIGN_DOWN(start, COHORT_CHUNK), .want = ULONG_MAX,
+		.walk = { .hi = chunks },
+	};
+
+	fs_reclaim_acquire(GFP_KERNEL);
+	cohort_quick_run(&job);
+	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_SHARED);
+	fs_reclaim_release(GFP_KERNEL);
+	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
+}
+
+/* Pages at hand are a part of larger pieces. */
+static void cohort_quick_drain(void)
+{
+	struct zone *zone = READ_ONCE(cohort_area.zone);
+
+	if (zone)
+		cohort_fixed_drain(zone);
+}
+
+/**
+ * cohort_quick_reclaim() - make room for a client
+ * @want: pages, in blocks of
+ * @order: this order, or larger ones
+ *
+ * Drops clean page cache: unmapped pages first, pages that many processes map last.
+ *
+ * Context: where GFP_KERNEL may reclaim.
+ * Return: pages that are free in such blocks, @want or more if it could be met.
+ */
+unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
+{
+	struct job job = {
+		.want = want, .order = min(order, COHORT_CHUNK_ORDER),
+	};
+	unsigned long room, chunks;
+	u64 start = ktime_get_ns();
+
+	cohort_quick_drain();
+	if (!cohort_quick_begin(&job))
+		return 0;
+	room = atomic_long_read(&job.room);
+	if (room >= want || time_before(jiffies, READ_ONCE(barren)))
+		return room;
+	chunks = job.walk.hi;
+	fs_reclaim_acquire(GFP_KERNEL);
+	cohort_quick_run(&job);
+	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_ONE);
+	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_SHARED);
+	fs_reclaim_release(GFP_KERNEL);
+	room = atomic_long_read(&job.room);
+	if (room < want)
+		WRITE_ONCE(barren, jiffies + BARREN);
+	count_vm_event(COHORT_PCPA_QUICK);
+	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
+	start = ktime_get_ns() - start;
+	atomic_long_add(start, &cohort_quick_ns);
+	trace_cohort_quick_reclaim(want, order, room, atomic_long_read(&job.dropped),
+				   job.unmapped, start);
+	return room;
+}
+
+/* in advance */
+
+static atomic_long_t announced;
+
+static void cohort_pcpa_announced_work(struct work_struct *work)
+{
+	unsigned long want = atomic_long_xchg(&announced, 0);
+
+	if (want && cohort_pcpa_taking())
+		cohort_quick_reclaim(want, READ_ONCE(cohort_pcpa_min_order));
+}
+static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
+
+/**
+ * cohort_pcpa_announce() - a client is about to ask for pages
+ * @pages: how many, all its requests together
+ *
+ * Room is made in the background while the client still waits for storage and
+ * for others.  If it does not come the page cache is back after the timer.
+ *
+ * Context: any.
+ */
+void cohort_pcpa_announce(unsigned long pages)
+{
+	cohort_pcpa_want();
+	atomic_long_set(&announced, pages);
+	queue_work(system_unbound_wq, &announced_item);
+}
+
+int __init cohort_reclaim_init(void)
+{
+	reclaim_wq = alloc_workqueue("cohort_pcpa", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 1);
+	return reclaim_wq ? 0 : -ENOMEM;
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moving pages into and out of the page-cache-preferred area, in the background.
+ *
+ * Out go pages that could not be dropped if a client came: dirty ones, loans,
+ * while clients are served also what several processes share; and hot ones, which
+ * a process would miss.  In comes cold page cache of other places, so that free pages
+ * are elsewhere, where all requests can have them: a little at a time, and faster when
+ * kswapd runs.  A turn that finds little is followed by a longer pause.
+ */
+#define pr_fmt(fmt) "cohort: pcpa: " fmt
+
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+#include <linux/workqueue.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+#include "pcpa.h"
+
+/* Tidying: pages looked at and moved in a turn, and the pauses between turns. */
+#define TIDY_LOOK	8192UL
+#define TIDY_MOVE	128U
+#define TIDY_PAUSE	(HZ / 4)
+#define TIDY_PAUSE_MAX	HZ
+
+/* Pages moved in a turn below which the next pause is twice as long. */
+#define TIDY_WORTH	32
+
+/* Pages moved in a turn for no other reason than that they are used. */
+#define TIDY_HOT	128U
+
+/* Turns without anything to do after which it sleeps until pages are taken again. */
+#define TIDY_TURNS	40U
+
+/* Pulling: pages looked at and moved at a time, and both in a turn. */
+#define PULL_LOOK	4096UL
+#define PULL_MOVE	64
+#define PULL_LOOKS	8U
+#define PULL_TURN	512U
+
+/* Page cache elsewhere, as a part of the area, below which any page is pulled. */
+#define SCARCE_SHIFT	4
+
+/* A look that found little is not repeated at once. */
+#define PULL_BARREN	(HZ / 50)
+
+/* moving */
+
+/* Never from the area: it lends neither to clients' requests nor to those that do not wait. */
+static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long private)
+{
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+
+	return __folio_alloc_node(private ? gfp : gfp & ~__GFP_DIRECT_RECLAIM, 0,
+				  folio_nid(src));
+}
+
+static void cohort_tidy_target_free(struct folio *dst, unsigned long private)
+{
+	folio_put(dst);
+}
+
+/**
+ * cohort_move_out() - move pages of the area elsewhere
+ * @list: isolated folios; empty on return
+ * @mode: MIGRATE_ASYNC neither waits for pages nor reclaims memory for copies
+ *
+ * Return: pages moved.
+ */
+unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode)
+{
+	unsigned int moved = 0;
+
+	if (list_empty(list))
+		return 0;
+	migrate_pages(list, cohort_tidy_target_outside, cohort_tidy_target_free,
+		      mode != MIGRATE_ASYNC, mode, MR_CONTIG_RANGE, &moved);
+	putback_movable_pages(list);
+	count_vm_events(COHORT_PCPA_MIGRATED, moved);
+	return moved;
+}
+
+/* A page in use: to drop it is more work, and it would be read again. */
+static bool cohort_page_hot(struct page *page)
+{
+	return READ_ONCE(page->flags) & (BIT(PG_active) | BIT(PG_workingset)) ||
+	       atomic_read(&page->_mapcount) >= 0;
+}
+
+/* pulling, by kswapd and in exchange for what went out */
+
+static struct folio *cohort_pull_target(struct folio *src, unsigned long private)
+{
+	struct page *page = folio_is_file_lru(src) ? cohort_area_take_cache() :
+						     cohort_area_take(0, COHORT_USE_LENT);
+
+	if (!page || !cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE | __GFP_COMP, 0))
+		return NULL;
+	return page_folio(page);
+}
+
+/* The first frame after what owns this one, if that is not to be drawn from; else the same. */
+static unsigned long cohort_pull_next(unsigned long pfn)
+{
+	return cohort_block_after(pfn, -1);
+}
+
+/* Clean pages of files that reclaim might drop next; others only where those are few. */
+static bool cohort_pull_worth(struct page *page, bool scarce)
+{
+	unsigned long flags = READ_ONCE(page->flags);
+	bool file = !(flags & BIT(PG_swapbacked));
+
+	if (!(flags & BIT(PG_lru)) || flags & (BIT(PG_dirty) | BIT(PG_writeback) |
+					       BIT(PG_unevictable) | BIT(PG_locked)))
+		return false;
+	if (file && !scarce && (cohort_page_hot(page) || flags & BIT(PG_referenced)))
+		return false;
+	return (file || scarce) && cohort_pull_next(page_to_pfn(page)) == page_to_pfn(page);
+}
+
+/* From one page to the end of its pageblock, or until there are so many. Return: the next. */
+static unsigned long cohort_pull_block(unsigned long pfn, unsigned long want, bool scarce,
+				       struct list_head *list, unsigned int *nr)
+{
+	unsigned long end = ALIGN(pfn + 1, pageblock_nr_pages);
+	struct page *page = pfn_to_online_page(pfn);
+
+	if (!page || cohort_pull_next(pfn) == end)
+		return end;
+	for (; pfn < end && *nr < want; pfn++, page++)
+		if (cohort_pull_worth(page, scarce))
+			*nr += cohort_isolate_page(page, list);
+	return pfn;
+}
+
+static unsigned int cohort_pull_collect(struct pglist_data *pgdat, unsigned long want, bool scarce,
+					struct list_head *list)
+{
+	static unsigned long hand;
+	unsigned long pfn = READ_ONCE(hand), looked = 0, next;
+	unsigned int nr = 0;
+
+	for (; looked < PULL_LOOK && nr < want; looked += next - pfn, pfn = next) {
+		if (pfn < pgdat->node_start_pfn || pfn >= pgdat_end_pfn(pgdat))
+			pfn = pgdat->node_start_pfn;
+		next = cohort_pull_block(pfn, want, scarce, list, &nr);
+	}
+	WRITE_ONCE(hand, pfn);
+	return nr;
+}
+
+/* Return: pages moved. */
+static unsigned int cohort_pull_move(struct list_head *list)
+{
+	unsigned int moved = 0;
+
+	if (list_empty(list))
+		return 0;
+	migrate_pages(list, cohort_pull_target, cohort_tidy_target_free, 0, MIGRATE_ASYNC,
+		      MR_COMPACTION, &moved);
+	putback_movable_pages(list);
+	count_vm_events(COHORT_PCPA_PULLED, moved);
+	return moved;
+}
+
+/* So many cold pages, as far as more than @keep are free. Return: pages moved. */
+static unsigned int cohort_pull_in(unsigned int want, unsigned long keep)
+{
+	struct cohort_pcpa_sizes sizes;
+	LIST_HEAD(list);
+
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+		return 0;
+	cohort_pcpa_sizes(&sizes);
+	if (sizes.free <= keep)
+		return 0;
+	want = min(want, sizes.free - keep);
+	cohort_pull_collect(page_pgdat(pfn_to_page(sizes.base)), want, false, &list);
+	return cohort_pull_move(&list);
+}
+
+/* Pages that clients have left are of more use where all requests can have them. */
+static unsigned int cohort_pull_turn(void)
+{
+	unsigned int moved = 0, looks;
+
+	for (looks = 0; looks < PULL_LOOKS && moved < PULL_TURN; looks++) {
+		moved += cohort_pull_in(TIDY_MOVE, COHORT_AREA_KEEP);
+		cond_resched();
+	}
+	return moved;
+}
+
+/* tidying, in the background */
+
+static void cohort_tidy_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(tidy, cohort_tidy_work);
+static unsigned long tidy_hand;		/* a multiple of BITS_PER_LONG */
+static unsigned long tidy_pause = TIDY_PAUSE;
+static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
+static atomic_t tidy_awake;
+
+/* A page of a file that was lent for writing, and has been written back. */
+static bool cohort_tidy_settled(unsigned long flags)
+{
+	return (flags & BIT(PG_lru)) && !(flags & (BIT(PG_swapbacked) | BIT(PG_dirty) |
+						   BIT(PG_writeback) | BIT(PG_unevictable)));
+}
+
+static void cohort_tidy_settle(void)
+{
+	unsigned long pfn, bit, end = READ_ONCE(cohort_area.base) + READ_ONCE(cohort_area.nr);
+	struct cohort_look look;
+
+	for (pfn = cohort_area.base; READ_ONCE(cohort_area.nr_lent) && pfn < end;
+	     pfn += COHORT_CHUNK) {
+		if (!cohort_chunk_look(pfn, &look))
+			continue;
+		for_each_set_bit(bit, look.lent, COHORT_CHUNK)
+			if (cohort_tidy_settled(READ_ONCE(pfn_to_page(pfn + bit)->flags)))
+				cohort_area_settle(pfn + bit);
+		cond_resched();
+	}
+}
+
+/*
+ * Dirty pages leave as they are found, and loans; but those for writing have time
+ * until a client comes, as they will be clean.  While clients are served, what
+ * several processes share leaves, too: a client could not have it.  Hot pages
+ * leave a few at a time, so that pages dropped one day are not missed.
+ */
+static bool cohort_page_untidy(struct page *page, bool lent, bool all, unsigned int *heat)
+{
+	unsigned long flags = READ_ONCE(page->flags);
+
+	if (lent && !all && !(flags & BIT(PG_swapbacked)))
+		return false;
+	if (lent || (flags & (BIT(PG_dirty) | BIT(PG_writeback))) == BIT(PG_dirty) ||
+	    (all && atomic_read(&page->_mapcount) > 0))
+		return true;
+	if (!*heat || !cohort_page_hot(page))
+		return false;
+	--*heat;
+	return true;
+}
+
+/* Pages of a word of the maps. */
+static unsigned int cohort_tidy_word(const struct cohort_look *look, unsigned long pfn, bool all,
+				     unsigned int *heat, struct list_head *list)
+{
+	unsigned long w = BIT_WORD(pfn % COHORT_CHUNK);
+	unsigned long used = ~(look->free[w] | look->client[w] | look->given[w]);
+	unsigned int nr = 0, bit;
+
+	for_each_set_bit(bit, &used, BITS_PER_LONG) {
+		struct page *page = pfn_to_page(pfn + bit);
+
+		if (cohort_page_untidy(page, test_bit(bit, &look->lent[w]), all, heat))
+			nr += cohort_isolate_page(page, list);
+	}
+	return nr;
+}
+
+/* A batch from where the hand is; false if there is no area. */
+static bool cohort_tidy_collect(struct list_head *list, unsigned long *look, unsigned int *heat)
+{
+	bool all = cohort_pcpa_state() == COHORT_ANON_ALLOC, there = false;
+	unsigned long nr_area = READ_ONCE(cohort_area.nr), pfn;
+	struct zone *zone = READ_ONCE(cohort_area.zone);
+	struct cohort_look chunk;
+	unsigned int nr = 0;
+
+	if (!zone || !cohort_pcpa_spare(zone_to_nid(zone), 2 * TIDY_MOVE))
+		*look = 0;
+	for (; *look && nr < TIDY_MOVE; *look -= BITS_PER_LONG) {
+		if (tidy_hand >= nr_area)
+			tidy_hand = 0;
+		pfn = READ_ONCE(cohort_area.base) + tidy_hand;
+		if (!nr || pfn % COHORT_CHUNK == 0 || !there)
+			there = cohort_chunk_look(ALIGN_DOWN(pfn, COHORT_CHUNK), &chunk);
+		if (there)
+			nr += cohort_tidy_word(&chunk, pfn, all, heat, list);
+		tidy_hand += BITS_PER_LONG;
+	}
+	return zone;
+}
+
+/* Return: pages moved, or -1 if there is no area. */
+static int cohort_tidy_once(void)
+{
+	/* After a longer pause as many more: a dirty page waits no longer. */
+	unsigned long look = TIDY_LOOK * (tidy_pause / TIDY_PAUSE);
+	unsigned int heat = TIDY_HOT;
+	int moved = 0, out;
+	bool there;
+
+	cohort_tidy_settle();
+	do {
+		LIST_HEAD(list);
+
+		there = cohort_tidy_collect(&list, &look, &heat);
+		out = cohort_move_out(&list, MIGRATE_ASYNC);
+		if (out)
+			cohort_pull_in(out, 0);
+		moved += out;
+		cond_resched();
+	} while (there && look);
+	return there ? moved : -1;
+}
+
+static void cohort_tidy_work(struct work_struct *work)
+{
+	struct cohort_pcpa_sizes sizes;
+	int moved = cohort_tidy_once();
+
+	if (moved >= 0)
+		moved += cohort_pull_turn();
+	cohort_pcpa_sizes(&sizes);
+	if (moved > 0 || sizes.other || sizes.lent)
+		WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	else
+		WRITE_ONCE(tidy_turns, READ_ONCE(tidy_turns) - !!READ_ONCE(tidy_turns));
+	tidy_pause = moved < TIDY_WORTH ? min(2 * tidy_pause, TIDY_PAUSE_MAX) : TIDY_PAUSE;
+	if (moved >= 0 && READ_ONCE(tidy_turns))
+		queue_delayed_work(cohort_wq, &tidy, tidy_pause);
+	else
+		atomic_set(&tidy_awake, 0);
+}
+
+/**
+ * cohort_pcpa_tidy_soon() - there is something to tidy, perhaps
+ *
+ * An area without users wakes no CPU.
+ *
+ * Context: any.
+ */
+void cohort_pcpa_tidy_soon(void)
+{
+	if (READ_ONCE(tidy_turns) != TIDY_TURNS)
+		WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	if (!atomic_read(&tidy_awake) && !atomic_xchg(&tidy_awake, 1))
+		queue_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+}
+
+/**
+ * cohort_pcpa_tidy_for_client() - a client has come
+ *
+ * Context: any but NMI.
+ */
+void cohort_pcpa_tidy_for_client(void)
+{
+	WRITE_ONCE(tidy_turns, TIDY_TURNS);
+	atomic_set(&tidy_awake, 1);
+	/* Sooner, never later: clients may come again and again within the pause. */
+	if (!delayed_work_pending(&tidy) ||
+	    time_after(READ_ONCE(tidy.timer.expires), jiffies + TIDY_PAUSE))
+		mod_delayed_work(cohort_wq, &tidy, TIDY_PAUSE);
+}
+
+/* pulling, by kswapd */
+
+/**
+ * __cohort_pcpa_pull() - fill free pages of the area from elsewhere
+ * @pgdat: node under reclaim
+ *
+ * Pages of the area that reclaim drops are free only there.  Clean page cache of
+ * other places moves in, and those places are free for all: for a copy each,
+ * nothing is lost.
+ *
+ * Context: kswapd, no lock held.
+ * Return: pages moved.
+ */
+unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
+{
+	static unsigned long barren;
+	struct cohort_pcpa_sizes sizes;
+	unsigned long outside;
+	unsigned int nr;
+	LIST_HEAD(list);
+
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || time_before(jiffies, READ_ONCE(barren)))
+		return 0;
+	cohort_pcpa_sizes(&sizes);
+	if (sizes.free <= COHORT_AREA_KEEP ||
+	    page_to_nid(pfn_to_page(sizes.base)) != pgdat->node_id)
+		return 0;
+	outside = node_page_state(pgdat, NR_ACTIVE_FILE) + node_page_state(pgdat, NR_INACTIVE_FILE);
+	outside -= min(outside, sizes.cache);
+	nr = cohort_pull_collect(pgdat, PULL_MOVE, outside < sizes.size >> SCARCE_SHIFT, &list);
+	if (nr < PULL_MOVE / 4)
+		WRITE_ONCE(barren, jiffies + PULL_BARREN);
+	return cohort_pull_move(&list);
+}

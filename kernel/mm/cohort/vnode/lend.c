@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Idle memory of a virtual node, lent for clean page cache.
+ *
+ * A less trusted role whose own node is short may read a file into the memory
+ * of a more trusted one that has plenty free.  Such a page has a bit in the
+ * owner table, which the free path clears.  When the owner is short, lent
+ * pages are dropped in the order of their frames, so that what comes back is
+ * contiguous, until it has enough: no look at the LRU lists, no regard for the
+ * time of their last use.  A lent page that was written to since is not clean: it
+ * stays until its owner or the flusher has written it back.
+ *
+ * The bits are made when lending is first switched on and never freed; they are
+ * atomic, and a page with a bit is a page in use.  A lent page that compaction
+ * moves within the node stays lent.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/fs.h>
+#include <linux/memblock.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/swap.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+#include "vnode.h"
+
+/* Pages isolated at a time: a batch of one TLB flush. */
+#define LEND_BATCH	64
+
+/* A node keeps so much of itself free beyond its high watermarks: 1 / 2^n. */
+#define LEND_KEEP_SHIFT	4
+
+/* Pages of one role that one look at the free pages is good for. */
+#define LEND_TURN	64
+
+/**
+ * struct lend_turn - what a CPU found when it last looked for a lender
+ * @own: the role that asked
+ * @from: the lender, NULL: none
+ * @left: pages until it looks again
+ *
+ * Of its CPU alone, with preemption off.
+ */
+struct lend_turn {
+	struct cohort_vnode *own, *from;
+	unsigned int left;
+};
+
+static DEFINE_PER_CPU(struct lend_turn, lend_turn);
+
+DEFINE_STATIC_KEY_FALSE(cohort_lend_key);
+
+static bool lending;
+
+static void cohort_lend_take_back_work(struct work_struct *work);
+static DECLARE_WORK(lend_work, cohort_lend_take_back_work);
+
+/* Free pages of a node beyond its high watermarks; negative if it is short. */
+static long cohort_lend_headroom(const struct cohort_vnode *vn)
+{
+	long pages = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		if (node_isset(zone_to_nid(zone), vn->nodes))
+			pages += (long)cohort_breachable(zone, zone_page_state(zone, NR_FREE_PAGES)) -
+				 (long)high_wmark_pages(zone);
+	return pages;
+}
+
+static long cohort_lend_keeps(const struct cohort_vnode *vn)
+{
+	long pages = 0;
+	int nid;
+
+	for_each_node_mask(nid, vn->nodes)
+		pages += node_present_pages(nid);
+	return pages >> LEND_KEEP_SHIFT;
+}
+
+/* borrowing */
+
+static bool cohort_lend_may_hold(struct address_space *mapping, gfp_t gfp)
+{
+	return (gfp & __GFP_MOVABLE) && !(gfp & __GFP_WRITE) && mapping->host &&
+	       S_ISREG(mapping->host->i_mode) && !mapping_unevictable(mapping) &&
+	       !(current->flags & PF_MEMALLOC_PIN);
+}
+
+/* All three: false if the frame is out of the table's reach. */
+
+static bool cohort_lent_test(unsigned long pfn)
+{
+	const unsigned long *map = cohort_lent_map(pfn);
+
+	return map && test_bit(cohort_span_bit(pfn), map);
+}
+
+static bool cohort_lent_set(unsigned long pfn)
+{
+	unsigned long *map = cohort_lent_map(pfn);
+
+	return map && !test_and_set_bit(cohort_span_bit(pfn), map);
+}
+
+static bool cohort_lent_clear(unsigned long pfn)
+{
+	return cohort_lent_test(pfn) && test_and_clear_bit(cohort_span_bit(pfn),
+							   cohort_lent_map(pfn));
+}
+
+static struct folio *cohort_lend_page(struct cohort_vnode *vn, gfp_t gfp)
+{
+	struct page *page;
+
+	gfp &= ~__GFP_RECLAIM;
+	page = __alloc_pages_noprof(gfp | __GFP_COMP | __GFP_NOWARN | __GFP_NOMEMALLOC,
+				    0, vn->nid, &vn->nodes);
+	if (!page)
+		return NULL;
+	if (!cohort_lent_set(page_to_pfn(page))) {
+		__free_page(page);
+		return NULL;
+	}
+	atomic_long_inc(&vn->lent);
+	return page_folio(page);
+}
+
+/* A role that has idle memory, NULL if none has or if @own has enough itself. */
+static struct cohort_vnode *cohort_lend_find(const struct cohort_vnode *own)
+{
+	struct cohort_vnode *vn;
+
+	if (cohort_lend_headroom(own) > 0)
+		return NULL;
+	for (vn = cohort_vnodes; vn < own; vn++)
+		if (cohort_lend_headroom(vn) > cohort_lend_keeps(vn))
+			return vn;
+	return NULL;
+}
+
+/*
+ * A CPU asks once for LEND_TURN pages of one role: counting free pages costs
+ * more than allocating one.  A lender keeps far more than all CPUs
+ * together can take of it until they ask again.
+ */
+static struct cohort_vnode *cohort_lender_of(struct cohort_vnode *own)
+{
+	struct lend_turn *turn = get_cpu_ptr(&lend_turn);
+	struct cohort_vnode *from;
+
+	if (turn->own != own || !turn->left) {
+		turn->own = own;
+		turn->left = LEND_TURN;
+		turn->from = cohort_lend_find(own);
+	}
+	turn->left--;
+	from = turn->from;
+	put_cpu_ptr(&lend_turn);
+	return from;
+}
+
+/**
+ * cohort_vnode_borrow() - a page of a more trusted node for the page cache
+ * @mapping: file it will belong to
+ * @gfp: the request
+ *
+ * Return: a folio, or NULL: no role lends, or the own node has memory.
+ */
+struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
+{
+	struct cohort_vnode *from;
+
+	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp) || !cohort_lend_may_hold(mapping, gfp))
+		return NULL;
+	from = cohort_lender_of(cohort_vnode_current());
+	return from ? cohort_lend_page(from, gfp) : NULL;
+}
+
+static struct cohort_vnode *cohort_vnode_of_pfn(unsigned long pfn)
+{
+	return cohort_vnode_of_node(page_to_nid(pfn_to_page(pfn)));
+}
+
+/**
+ * cohort_vnode_returned() - a page is being freed that may have been lent
+ * @pfn: its frame number
+ *
+ * Context: any but NMI.
+ */
+void cohort_vnode_returned(unsigned long pfn)
+{
+	struct cohort_vnode *vn;
+
+	if (!cohort_lent_clear(pfn))
+		return;
+	vn = cohort_vnode_of_pfn(pfn);
+	if (vn)
+		atomic_long_dec(&vn->lent);
+}
+
+/**
+ * __cohort_vnode_moved() - a page that may be lent was migrated
+ * @from: its old frame, about to be freed
+ * @to: its new frame
+ *
+ * Within its node it stays lent.
+ */
+void __cohort_vnode_moved(unsigned long from, unsigned long to)
+{
+	struct cohort_vnode *vn;
+
+	if (!cohort_lent_test(from))
+		return;
+	vn = cohort_vnode_of_pfn(to);
+	if (vn && vn == cohort_vnode_of_pfn(from) && cohort_lent_set(to))
+		atomic_long_inc(&vn->lent);
+}
+
+/* taking back */
+
+static bool cohort_lend_isolate(unsigned long pfn, struct list_head *list)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	return !(READ_ONCE(page->flags) & (BIT(PG_dirty) | BIT(PG_writeback))) &&
+	       cohort_isolate_page(page, list);
+}
+
+/* Up to a batch of lent pages between two frames; where to go on in @pfn. */
+static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned long *pfn,
+					    unsigned long end)
+{
+	unsigned long nr = 0;
+	LIST_HEAD(list);
+
+	while (nr < LEND_BATCH) {
+		*pfn = cohort_lent_next(*pfn, end);
+		if (*pfn >= end)
+			break;
+		nr += cohort_lend_isolate((*pfn)++, &list);
+	}
+	if (nr) {
+		nr = reclaim_clean_pages_from_list(&pgdat->node_zones[0], &list);
+		putback_movable_pages(&list);
+	}
+	return nr;
+}
+
+/* One round over the lent pages of a node at most. */
+static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct pglist_data *pgdat,
+						unsigned long want)
+{
+	unsigned long start = pgdat->node_start_pfn;
+	unsigned long end = pgdat_end_pfn(pgdat);
+	unsigned long from = READ_ONCE(vn->hand), pfn, got = 0;
+
+	if (from < start || from >= end)
+		from = start;
+	for (pfn = from; pfn < end && got < want; cond_resched())
+		got += cohort_lend_drop_batch(pgdat, &pfn, end);
+	if (got < want)
+		for (pfn = start; pfn < from && got < want; cond_resched())
+			got += cohort_lend_drop_batch(pgdat, &pfn, from);
+	WRITE_ONCE(vn->hand, pfn);
+	return got;
+}
+
+static unsigned long cohort_lend_take_from(struct cohort_vnode *vn, unsigned long want)
+{
+	unsigned long got = 0;
+	int nid;
+
+	lru_add_drain();
+	for_each_node_mask(nid, vn->nodes)
+		if (got < want && atomic_long_read(&vn->lent) > 0)
+			got += cohort_lend_take_from_node(vn, NODE_DATA(nid), want - got);
+	return got;
+}
+
+/* Until the owner has what it keeps, or all of it if lending was switched off. */
+static void cohort_lend_take_back_work(struct work_struct *work)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++) {
+		struct cohort_vnode *vn = &cohort_vnodes[i];
+		long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn);
+
+		if (!READ_ONCE(lending))
+			want = atomic_long_read(&vn->lent);
+		if (want > 0 && atomic_long_read(&vn->lent) > 0)
+			cohort_lend_take_from(vn, want);
+	}
+}
+
+/**
+ * __cohort_vnode_take_back() - the owner of a node is short of memory
+ * @gfp: its request
+ * @order: its order
+ * @nodemask: its nodes
+ *
+ * Return: true if pages came back.
+ */
+bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *nodemask)
+{
+	const gfp_t reclaim = __GFP_DIRECT_RECLAIM | __GFP_FS | __GFP_IO;
+	struct cohort_vnode *vn;
+	unsigned long got;
+
+	if (!in_task() || (current->flags & PF_MEMALLOC))
+		return false;
+	vn = cohort_vnode_current();
+	if (nodemask != &vn->nodes || atomic_long_read(&vn->lent) <= 0)
+		return false;
+	queue_work(system_unbound_wq, &lend_work);
+	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))
+		return false;
+	fs_reclaim_acquire(gfp);
+	got = cohort_lend_take_from(vn, max(2UL << order, 4UL * LEND_BATCH));
+	fs_reclaim_release(gfp);
+	return got > 0;
+}
+
+/**
+ * cohort_vnode_lends() - is lending switched on?
+ */
+bool cohort_vnode_lends(void)
+{
+	return READ_ONCE(lending);
+}
+
+/**
+ * cohort_vnode_lend() - switch lending on or off
+ * @on: what to do; off takes back what is clean before it returns
+ *
+ * Context: sleeps.
+ * Return: 0 or -ENOMEM.
+ */
+int cohort_vnode_lend(bool on)
+{
+	int err = 0;
+
+	mutex_lock(&cohort_mutex);
+	if (on && !cohort_vnode_lending()) {
+		err = cohort_table_lend(cohort_vnode_returned);
+		if (!err)
+			cohort_owner_switch(&cohort_lend_key, true);
+	}
+	if (!err)
+		WRITE_ONCE(lending, on);
+	mutex_unlock(&cohort_mutex);
+	if (!err && !on && cohort_vnode_lending()) {
+		queue_work(system_unbound_wq, &lend_work);
+		flush_work(&lend_work);
+	}
+	return err;
+}

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Virtual memory nodes: memory split at boot, and processes that stay in
+ * their part of it.
+ *
+ * The three parts of the paper: memory blocks to nodes
+ * (cohort_vnode_setup_memblock()), the nodes themselves
+ * (cohort_vnode_generate() in numa.h) and their CPU masks
+ * (cohort_vnode_set_cpumask()).
+ *
+ * A process has the role its address space says, which fork and exec copy; 0
+ * is the default role.  A cpuset whose memory lies in other nodes overrules it: that
+ * is how Android and systemd say it.  The role is looked at where a page is
+ * allocated and where a victim is chosen; pages already placed stay.
+ *
+ * The layout is fixed before the first process runs.  Only the default role
+ * and the role of a process change later; each is one word, read without a
+ * lock.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/acpi.h>
+#include <linux/capability.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpuset.h>
+#include <linux/gfp.h>
+#include <linux/init.h>
+#include <linux/memblock.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/of.h>
+#include <linux/oom.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/topology.h>
+#include <trace/events/oom.h>
+
+#include "vnode.h"
+
+#define VNODE_SPANS	256	/* pieces of memory between holes at boot */
+#define VNODE_TEXT	256	/* a layout on the command line */
+
+DEFINE_STATIC_KEY_FALSE(cohort_vnode_key);
+
+struct cohort_vnode cohort_vnodes[COHORT_VNODE_MAX];
+unsigned int cohort_nr_vnodes __ro_after_init;
+
+static struct cohort_vnode *default_vnode __read_mostly;
+static char layout_text[VNODE_TEXT] __ro_after_init;
+
+static bool layout_given __initdata;
+static char default_name[COHORT_VNODE_NAME] __initdata;
+static struct cohort_layout layout __initdata;
+static u64 bound[COHORT_VNODE_MAX + 1] __initdata;
+static int next_nid __initdata;
+static int nid_of[COHORT_VNODE_MAX][MAX_NUMNODES] __initdata;
+
+/* boot */
+
+static int __init cohort_vnode_setup(char *text)
+{
+	layout_given = true;
+	strscpy(layout_text, text ?: "", sizeof(layout_text));
+	return 0;
+}
+early_param("cohort.vnode", cohort_vnode_setup);
+
+static int __init cohort_vnode_default_setup(char *text)
+{
+	if (!text || strscpy(default_name, text, sizeof(default_name)) <= 0)
+		strscpy(default_name, "?", sizeof(default_name));
+	return 0;
+}
+early_param("cohort.vnode_default", cohort_vnode_default_setup);
+
+#ifdef CONFIG_ACPI
+static unsigned int acpi_cpus __initdata;
+
+static int __init cohort_vnode_count_lapic(union acpi_subtable_headers *header,
+					   const unsigned long end)
+{
+	const struct acpi_madt_local_apic *cpu = (void *)header;
+
+	acpi_cpus += cpu->lapic_flags & ACPI_MADT_ENABLED;
+	return 0;
+}
+
+static int __init cohort_vnode_count_x2apic(union acpi_subtable_headers *header,
+					    const unsigned long end)
+{
+	const struct acpi_madt_local_x2apic *cpu = (void *)header;
+
+	acpi_cpus += cpu->lapic_flags & ACPI_MADT_ENABLED;
+	return 0;
+}
+
+static int __init cohort_vnode_count_gicc(union acpi_subtable_headers *header,
+					  const unsigned long end)
+{
+	const struct acpi_madt_generic_interrupt *cpu = (void *)header;
+
+	acpi_cpus += cpu->flags & ACPI_MADT_ENABLED;
+	return 0;
+}
+
+static unsigned int __init cohort_vnode_count_acpi_cpus(void)
+{
+	acpi_cpus = 0;
+	if (acpi_disabled)
+		return 0;
+	acpi_table_parse_madt(ACPI_MADT_TYPE_LOCAL_APIC, cohort_vnode_count_lapic, 0);
+	acpi_table_parse_madt(ACPI_MADT_TYPE_LOCAL_X2APIC, cohort_vnode_count_x2apic, 0);
+	acpi_table_parse_madt(ACPI_MADT_TYPE_GENERIC_INTERRUPT, cohort_vnode_count_gicc, 0);
+	return acpi_cpus;
+}
+#else
+static unsigned int __init cohort_vnode_count_acpi_cpus(void)
+{
+	return 0;
+}
+#endif
+
+/* CPUs of the machine; the map of possible ones is made later.  0: unknown. */
+static unsigned int __init cohort_vnode_count_cpus(void)
+{
+	unsigned int nr = cohort_vnode_count_acpi_cpus();
+	struct device_node *dn;
+
+	if (!nr)
+		for_each_of_cpu_node(dn)
+			nr++;
+	return min(nr, nr_cpu_ids);
+}
+
+static unsigned int __init cohort_vnode_find_spans(struct cohort_span *span, unsigned int max)
+{
+	unsigned long start, end;
+	unsigned int nr = 0;
+	int i;
+
+	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL) {
+		if (nr && span[nr - 1].end == PFN_PHYS(start)) {
+			span[nr - 1].end = PFN_PHYS(end);
+			continue;
+		}
+		if (nr == max)
+			return 0;
+		span[nr].start = PFN_PHYS(start);
+		span[nr++].end = PFN_PHYS(end);
+	}
+	return nr;
+}
+
+/* Neither a buddy nor a pageblock nor, where it would matter, a section. */
+static u64 __init cohort_vnode_align(void)
+{
+	unsigned long pages = max(MAX_ORDER_NR_PAGES, pageblock_nr_pages);
+
+#ifdef NODE_NOT_IN_PAGE_FLAGS
+	pages = max(pages, PAGES_PER_SECTION);
+#endif
+	return PFN_PHYS(pages);
+}
+
+static const char *__init cohort_vnode_setup_memblock(void)
+{
+	static struct cohort_span span[VNODE_SPANS] __initdata;
+	unsigned int nr = cohort_vnode_find_spans(span, VNODE_SPANS);
+	unsigned int cpus = cohort_vnode_count_cpus();
+	const char *why;
+
+	if (!nr)
+		return "memory is in too many pieces";
+	why = cohort_layout_parse(layout_text, &layout);
+	if (why)
+		return why;
+	if (cpus && cpus < layout.nr)
+		return "more nodes than CPUs";
+	if (default_name[0] &&
+	    cohort_layout_find(&layout, default_name, strlen(default_name)) < 0)
+		return "cohort.vnode_default names none of the nodes";
+	return cohort_layout_split(&layout, span, nr, cohort_vnode_align(), bound);
+}
+
+/**
+ * __cohort_vnode_wanted() - is there a layout that fits this machine?
+ *
+ * First part of the scheme, memory blocks to nodes: reads the layout and lays
+ * it over the memory.  A bad one is told once, and the machine boots as if it
+ * were not there.
+ */
+bool __init __cohort_vnode_wanted(void)
+{
+	const char *why;
+
+	if (!layout_given)
+		return false;
+	why = cohort_vnode_setup_memblock();
+	if (why) {
+		pr_err("cohort.vnode=%s: %s; booting without virtual nodes\n",
+		       layout_text, why);
+		layout_given = false;
+		return false;
+	}
+	memset(nid_of, -1, sizeof(nid_of));
+	next_nid = 0;
+	return true;
+}
+
+/**
+ * cohort_vnode_nid() - the emulated node of some memory
+ * @start: first byte
+ * @phys_nid: its physical node
+ * @end: one past the last byte; lowered to where the virtual node ends
+ *
+ * Return: the node, or -ENOSPC if there are too many.
+ */
+int __init cohort_vnode_nid(u64 start, int phys_nid, u64 *end)
+{
+	unsigned int i = cohort_layout_piece(bound, layout.nr, start, end);
+
+	if (nid_of[i][phys_nid] < 0) {
+		if (next_nid == MAX_NUMNODES)
+			return -ENOSPC;
+		nid_of[i][phys_nid] = next_nid++;
+	}
+	return nid_of[i][phys_nid];
+}
+
+/**
+ * cohort_vnode_commit() - the emulated nodes are the machine's nodes now
+ */
+void __init cohort_vnode_commit(void)
+{
+	const char *name = default_name;
+	unsigned int i;
+	int phys;
+
+	for (i = 0; i < layout.nr; i++) {
+		struct cohort_vnode *vn = &cohort_vnodes[i];
+		const struct cohort_share *share = &layout.share[i];
+
+		strscpy(vn->name, share->name);
+		nodes_clear(vn->nodes);
+		for (phys = 0; phys < MAX_NUMNODES; phys++)
+			if (nid_of[i][phys] >= 0)
+				node_set(nid_of[i][phys], vn->nodes);
+		vn->nid = first_node(vn->nodes);
+		if (!default_name[0] && !share->bytes && !share->percent)
+			name = share->name;
+	}
+	cohort_nr_vnodes = layout.nr;
+	default_vnode = cohort_vnode_find(name);
+}
+
+/*
+ * Third part of the scheme: which CPUs are near a virtual node.  Emulated
+ * nodes share the CPUs of their physical node, so this is what hotplug left.
+ */
+static int cohort_vnode_set_cpumask(unsigned int cpu)
+{
+	unsigned int i;
+	int nid;
+
+	for (i = 0; i < cohort_nr_vnodes; i++) {
+		struct cohort_vnode *vn = &cohort_vnodes[i];
+		bool near = false;
+
+		for_each_node_mask(nid, vn->nodes)
+			near |= cpumask_test_cpu(cpu, cpumask_of_node(nid));
+		cpumask_assign_cpu(cpu, &vn->cpus, near && cpu_online(cpu));
+	}
+	return 0;
+}
+
+static int cohort_vnode_clear_cpumask(unsigned int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		cpumask_clear_cpu(cpu, &cohort_vnodes[i].cpus);
+	return 0;
+}
+
+/* roles */
+
+/**
+ * cohort_vnode_find() - a virtual node by its name
+ * @name: its name, perhaps with a newline
+ *
+ * Return: the node, NULL if there is none.
+ */
+struct cohort_vnode *cohort_vnode_find(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		if (sysfs_streq(name, cohort_vnodes[i].name))
+			return &cohort_vnodes[i];
+	return NULL;
+}
+
+/**
+ * cohort_vnode_of_node() - the virtual node that a NUMA node belongs to
+ * @nid: the NUMA node
+ *
+ * Return: the virtual node, NULL if it has none: memory added later.
+ */
+struct cohort_vnode *cohort_vnode_of_node(int nid)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		if (node_isset(nid, cohort_vnodes[i].nodes))
+			return &cohort_vnodes[i];
+	return NULL;
+}
+
+/**
+ * cohort_vnode_default() - the role of processes that were given none
+ */
+struct cohort_vnode *cohort_vnode_default(void)
+{
+	return READ_ONCE(default_vnode);
+}
+
+/**
+ * cohort_vnode_set_default() - another role for processes that were given none
+ * @vn: the role
+ */
+void cohort_vnode_set_default(struct cohort_vnode *vn)
+{
+	WRITE_ONCE(default_vnode, vn);
+}
+
+/**
+ * cohort_vnode_layout() - the layout in force, as it was given
+ */
+const char *cohort_vnode_layout(void)
+{
+	return layout_text;
+}
+
+#ifdef CONFIG_CPUSETS
+/* The node a cpuset confines @task to, @vn if it leaves that one open. */
+static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
+						   struct cohort_vnode *vn)
+{
+	unsigned int i;
+
+	if (!cpusets_enabled() || nodes_intersects(vn->nodes, task->mems_allowed))
+		return vn;
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		if (nodes_intersects(cohort_vnodes[i].nodes, task->mems_allowed))
+			return &cohort_vnodes[i];
+	return vn;
+}
+#else
+static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
+						   struct cohort_vnode *vn)
+{
+	return vn;
+}
+#endif
+
+/* The role of @task, whose address space is @mm or gone. */
+static struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task,
+						 const struct mm_struct *mm)
+{
+	unsigned int role = mm ? READ_ONCE(mm->flags) >> COHORT_VNODE_SHIFT & 0xf : 0;
+
+	return cohort_vnode_by_cpuset(task, role ? &cohort_vnodes[role - 1] :
+						   cohort_vnode_default());
+}
+
+/**
+ * cohort_vnode_of() - the role of a process
+ * @task: any thread of it, pinned or under RCU
+ *
+ * Context: takes the task lock of one of its threads.
+ */
+struct cohort_vnode *cohort_vnode_of(struct task_struct *task)
+{
+	struct task_struct *alive = find_lock_task_mm(task);
+	struct cohort_vnode *vn;
+
+	if (!alive)
+		return cohort_vnode_role_of(task, NULL);
+	vn = cohort_vnode_role_of(task, alive->mm);
+	task_unlock(alive);
+	return vn;
+}
+
+/**
+ * cohort_vnode_name() - the role of a process, for /proc
+ * @task: any thread of it, pinned
+ *
+ * Return: its name, "none" without a layout.
+ */
+const char *cohort_vnode_name(struct task_struct *task)
+{
+	return cohort_nr_vnodes ? cohort_vnode_of(task)->name : "none";
+}
+
+/**
+ * cohort_vnode_move() - give a process a role
+ * @task: any thread of it, pinned
+ * @name: the role, perhaps with a newline
+ *
+ * Towards more trust only with CAP_SYS_RESOURCE.  Pages already there stay.
+ *
+ * Return: 0, -ENODEV without a layout, -EINVAL for no such role, -EACCES if
+ * the caller may not, or -ESRCH.
+ */
+int cohort_vnode_move(struct task_struct *task, const char *name)
+{
+	struct cohort_vnode *vn = cohort_vnode_find(name);
+	bool may = capable(CAP_SYS_RESOURCE);
+	struct task_struct *alive;
+	int err = 0;
+
+	if (!cohort_nr_vnodes)
+		return -ENODEV;
+	if (!vn)
+		return -EINVAL;
+	alive = find_lock_task_mm(task);
+	if (!alive)
+		return -ESRCH;
+	if (vn < cohort_vnode_role_of(alive, alive->mm) && !may)
+		err = -EACCES;
+	else
+		set_mask_bits(&alive->mm->flags, COHORT_VNODE_BITS,
+			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
+	task_unlock(alive);
+	return err;
+}
+
+/*
+ * Binding
+ *
+ *	user processes that may wait	stay in their node, whatever they ask
+ *	kernel threads, interrupts,	begin in the node of their role and
+ *	requests that may not wait	go on in the others: no trusted process
+ *					may wait for them
+ *	DMA zones, a node by name	as asked: not every node has the zone
+ */
+
+/**
+ * cohort_vnode_stays() - may this request be served by its own node only?
+ * @gfp: the request, of the running context
+ */
+bool cohort_vnode_stays(gfp_t gfp)
+{
+	return in_task() && gfpflags_allow_blocking(gfp) &&
+	       !(current->flags & (PF_KTHREAD | PF_MEMALLOC));
+}
+
+/**
+ * cohort_vnode_current() - the role of the running task
+ */
+struct cohort_vnode *cohort_vnode_current(void)
+{
+	return cohort_vnode_role_of(current, current->mm);
+}
+
+/* Was this mask chosen by the scheme: by an earlier look, or to lend? */
+static bool cohort_vnode_chosen(const nodemask_t *nodemask)
+{
+	return (void *)nodemask >= (void *)cohort_vnodes &&
+	       (void *)nodemask < (void *)(cohort_vnodes + COHORT_VNODE_MAX);
+}
+
+/**
+ * __cohort_vnode_bind() - which nodes serve this request
+ * @gfp: the request
+ * @nid: the node to begin with; changed if it is in another role's memory
+ * @nodemask: what a memory policy allows, or NULL
+ *
+ * Return: the nodes for the request, NULL for all.
+ */
+nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask)
+{
+	struct cohort_vnode *vn;
+	bool stays;
+
+	if ((gfp & (__GFP_DMA | __GFP_DMA32)) || cohort_vnode_chosen(nodemask))
+		return nodemask;
+	stays = cohort_vnode_stays(gfp);
+	vn = in_task() ? cohort_vnode_current() : cohort_vnode_default();
+	if (gfp & __GFP_THISNODE) {
+		/* Only pages a process may send elsewhere: move_pages(2). */
+		if (stays && (gfp & __GFP_MOVABLE) &&
+		    !node_isset(*nid, vn->nodes))
+			*nid = vn->nid;
+		return nodemask;
+	}
+	/* A kernel thread that names nodes works on memory of others: khugepaged. */
+	if (nodemask && (!stays || nodes_subset(*nodemask, vn->nodes)))
+		return nodemask;
+	if (!node_isset(*nid, vn->nodes))
+		*nid = vn->nid;
+	return stays ? &vn->nodes : NULL;
+}
+
+/**
+ * __cohort_vnode_oom_eligible() - would killing this process help?
+ * @task: the process
+ * @nodemask: the nodes that are short of memory
+ *
+ * Return: false for one that lives in other nodes.
+ */
+bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask)
+{
+	return nodes_intersects(cohort_vnode_of(task)->nodes, *nodemask);
+}
+
+/* The OOM killer holds the task lock, or @task is current. */
+static void cohort_vnode_count_victim(void *unused, struct task_struct *task, uid_t uid)
+{
+	atomic_long_inc(&cohort_vnode_role_of(task, task->mm)->oom_kills);
+}
+
+static int __init cohort_vnode_init(void)
+{
+	int err;
+
+	if (!cohort_nr_vnodes)
+		return 0;
+	err = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "mm/cohort:vnode",
+				cohort_vnode_set_cpumask, cohort_vnode_clear_cpumask);
+	if (err < 0)
+		return err;
+	err = register_trace_mark_victim(cohort_vnode_count_victim, NULL);
+	if (err)
+		pr_warn("vnode: kills are not counted\n");
+	static_branch_enable(&cohort_vnode_key);
+	pr_info("vnode: %s, default %s\n", layout_text, default_vnode->name);
+	return 0;
+}
+subsys_initcall(cohort_vnode_init);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Virtual memory nodes: what the files of the scheme share.
+ */
+#ifndef _MM_COHORT_VNODE_H
+#define _MM_COHORT_VNODE_H
+
+#include <linux/atomic.h>
+#include <linux/cohort.h>
+#include <linux/cpumask.h>
+#include <linux/kobject.h>
+#include <linux/nodemask.h>
+
+#include "../lib/arith_vnode.h"
+
+/**
+ * struct cohort_vnode - one virtual memory node, which is also a role
+ * @name: as the operator calls it
+ * @nodes: its NUMA nodes, one on each physical node it has memory of; fixed
+ *	before the first process runs
+ * @nid: the first of them
+ * @cpus: online CPUs of these nodes; changes in CPU hotplug callbacks
+ * @lent: its pages that hold page cache of others
+ * @hand: frame where taking them back goes on; any value will do
+ * @unusable_pct: share of its free memory that may be in pieces below order 4
+ *	before kcompactd compacts it, percent; 0: as the kernel does
+ * @tidy_wait: checks to skip before it does that again
+ * @tidy_defer: how many next time, as a power of two
+ * @oom_kills: processes of this role that the kernel killed
+ * @kobj: its directory in sysfs
+ *
+ * Roles are ordered by trust: the first of the layout is the most trusted.
+ */
+struct cohort_vnode {
+	char name[COHORT_VNODE_NAME];
+	nodemask_t nodes;
+	int nid;
+	struct cpumask cpus;
+	atomic_long_t lent;
+	unsigned long hand;
+	unsigned int unusable_pct;
+	int tidy_wait, tidy_defer;
+	atomic_long_t oom_kills;
+	struct kobject *kobj;
+};
+
+extern struct cohort_vnode cohort_vnodes[COHORT_VNODE_MAX];
+extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
+
+struct cohort_vnode *cohort_vnode_current(void);
+bool cohort_vnode_stays(gfp_t gfp);
+struct cohort_vnode *cohort_vnode_of(struct task_struct *task);
+struct cohort_vnode *cohort_vnode_find(const char *name);
+struct cohort_vnode *cohort_vnode_of_node(int nid);
+struct cohort_vnode *cohort_vnode_default(void);
+void cohort_vnode_set_default(struct cohort_vnode *vn);
+const char *cohort_vnode_layout(void);
+bool __cohort_vnode_wanted(void);
+int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
+void cohort_vnode_commit(void);
+const char *cohort_vnode_name(struct task_struct *task);
+int cohort_vnode_move(struct task_struct *task, const char *name);
+
+/* lend.c */
+void cohort_vnode_returned(unsigned long pfn);
+struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
+bool cohort_vnode_lends(void);
+int cohort_vnode_lend(bool on);
+
+/* tidy.c */
+void cohort_vnode_tidy_now(const struct cohort_vnode *vn);
+
+#ifdef CONFIG_COHORT_VNODE
+int cohort_vnode_sysfs_init(struct kobject *parent);
+#else
+static inline int cohort_vnode_sysfs_init(struct kobject *parent)
+{
+	return 0;
+}
+#endif
+
+#endif /* _MM_COHORT_VNODE_H */

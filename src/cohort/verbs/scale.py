@@ -1,0 +1,160 @@
+"""`cohort scale`: what operations of the memory manager cost under its locks."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cohort.log import progress
+
+if TYPE_CHECKING:
+    from cohort.results.scale import Counted, Rate, Row, Use
+    from cohort.runs import RunDir, RunSpec
+
+POLICIES = ("none", "region", "cpb")
+
+
+@click.command("scale")
+@click.argument("policies", nargs=-1, metavar="[POLICY...]")
+@click.option("--free-running", is_flag=True, help="Operations a second, schemes in turn.")
+@click.option("--workload", help="Name or TOML file [default: scale, scale-free].")
+@click.option("--launches", type=int, help="App launches before [default: the workload's].")
+@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
+@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+def command(
+    policies: tuple[str, ...],
+    free_running: bool,
+    workload: str | None,
+    launches: int | None,
+    jobs: int | None,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    """Count acquisitions of each lock, and instructions under it, an operation.
+
+    Each POLICY (default: none, region and cpb) is run twice on a deterministic machine: on its
+    kernel, and on one with lock statistics. With --free-running one kernel, whose policy is the
+    first, switches its schemes on and off in turn on a machine that is as fast as the host.
+    """
+    # Imported here: `cohort scale --help` should not wait for pandas.
+    from cohort.policy import load_policy
+    from cohort.results.scale import count, rates
+    from cohort.runs import RunSpec
+
+    names = policies or (POLICIES[:1] if free_running else POLICIES)
+    load = workload or ("scale-free" if free_running else "scale")
+    loaded = [load_policy(name) for name in names]
+    if free_running:
+        spec = RunSpec(loaded[0], load, launches, accel="tcg", fresh=fresh)
+        show_rates(rates(_run([spec], jobs)[0].records()), as_json)
+        return
+    specs = [RunSpec(policy, load, launches, fresh=fresh) for policy in loaded]
+    done = _run([*specs, *(_watched(spec) for spec in specs)], jobs)
+    counted = [
+        count(policy.name, list(plain.records()), list(watched.records()))
+        for policy, plain, watched in zip(
+            loaded, done[: len(loaded)], done[len(loaded) :], strict=True
+        )
+    ]
+    show_counted(counted, as_json)
+
+
+def _watched(spec: "RunSpec") -> "RunSpec":
+    """The same run on a kernel with lock statistics."""
+    from dataclasses import replace
+
+    from cohort.kernel.build import KernelSpec
+
+    return replace(spec, kernel=KernelSpec.variant("lockstat"))
+
+
+def _run(specs: "Sequence[RunSpec]", jobs: int | None) -> "list[RunDir]":
+    from cohort.runs import execute_matrix
+
+    with progress() as board:
+        return execute_matrix(specs, jobs, board.task("scale, launches"))
+
+
+def show_counted(counted: "Sequence[Counted]", as_json: bool) -> None:
+    """Print what was counted: a line a lock of an operation, and what is missed."""
+    from cohort.results.scale import ACQUIRED_LIMIT, HELD_LIMIT, rows
+
+    found = rows(counted)
+    if as_json:
+        print(json.dumps(counted_object(counted, found), allow_nan=False))
+        return
+    names = [x.policy for x in counted]
+    print("| operation | lock | " + " | ".join(names) + " |")
+    print("|---" * (len(names) + 2) + "|")
+    last = None
+    for row in found:
+        if row.place != last:
+            last = row.place
+            cost = [f"{x.instructions.get(row.place, 0):,.0f}" for x in counted]
+            print(f"| **{row.place.label}** | (instructions) | " + " | ".join(cost) + " |")
+        cells = [_cell(row, index) for index in range(len(names))]
+        print(f"| | {row.lock} | " + " | ".join(cells) + " |")
+    probe = ", ".join(f"{x.policy} {x.probe.floor:.0f} and {x.probe.each:.0f}" for x in counted)
+    print(
+        f"\nTimes taken / instructions under it, an operation; ! is over {ACQUIRED_LIMIT}"
+        f" or {HELD_LIMIT} times {names[0]}."
+    )
+    print(f"lockdep costs, inside the lock (taken off) and in all each time: {probe}.")
+
+
+def _cell(row: "Row", index: int) -> str:
+    use = row.uses[index]
+    if use is None:
+        return "-"
+    mark = " !" if index and row.met(index) is False else ""
+    ratios = row.ratios(index) if index else None
+    versus = f" ({ratios[0]:.2f} / {ratios[1]:.2f})" if ratios is not None else ""
+    return f"{use.acquired:.3f} / {use.held:,.0f}{versus}{mark}"
+
+
+def counted_object(counted: "Sequence[Counted]", found: "Sequence[Row]") -> dict[str, Any]:
+    """Everything that was counted, for other programs."""
+
+    def one(use: "Use | None") -> dict[str, float] | None:
+        return None if use is None else asdict(use)
+
+    names = [x.policy for x in counted]
+    return {
+        "policies": names,
+        "probe": {x.policy: asdict(x.probe) for x in counted},
+        "instructions": [
+            {**asdict(at), "by_policy": {x.policy: x.instructions.get(at) for x in counted}}
+            for at in counted[0].instructions
+        ],
+        "locks": [
+            {
+                **asdict(row.place),
+                "lock": row.lock,
+                "by_policy": dict(zip(names, map(one, row.uses), strict=True)),
+                "met": {name: row.met(i) for i, name in enumerate(names) if i},
+            }
+            for row in found
+        ],
+    }
+
+
+def show_rates(found: "Sequence[Rate]", as_json: bool) -> None:
+    """Print operations a second of each scheme, and their ratio to `none` of the same turn."""
+    from cohort.results.scale import RATE_LIMIT
+
+    if as_json:
+        print(json.dumps([{**asdict(x), "met": x.met} for x in found], allow_nan=False))
+        return
+    print("| operation | scheme | a second | times none |")
+    print("|---|---|---|---|")
+    for x in found:
+        mark = "" if x.met else " !"
+        print(
+            f"| {x.place.label} | {x.scheme} | {x.rate.median:,.0f} | {x.ratio.median:.3f}"
+            f" [{x.ratio.low:.3f}, {x.ratio.high:.3f}]{mark} |"
+        )
+    print(f"\nMedian [least, greatest] of the turns; ! is below {RATE_LIMIT}. The host's load and")
+    print("cores decide the rates: only the ratios say anything.")

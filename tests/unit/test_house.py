@@ -1,0 +1,70 @@
+"""The checker of the kernel part's floors, on what `nm` might say."""
+
+import pytest
+
+import house
+
+LIB = house.read("lib", "0000000000000000 T cohort_order_ok\n")
+CORE = house.read(
+    "core",
+    "                 U cohort_order_ok\n"
+    "                 U kmalloc\n"
+    "0000000000000000 T cohort_domain_put\n"
+    "0000000000000010 t cohort_slot_of\n"
+    "0000000000000020 T __cohort_link\n",
+)
+REGION = house.read(
+    "region",
+    "                 U cohort_domain_put\n"
+    "0000000000000000 B cohort_region_key\n"
+    "0000000000000000 T __cohort_kernel_domain\n",
+)
+HOOKS = house.read(
+    "hooks", "                 U cohort_region_key\n0000000000000000 T __cohort_free_page\n"
+)
+RIGHT = [LIB, CORE, REGION, HOOKS]
+HEADER = "bool __cohort_link(struct page *page);\nvoid __cohort_free_page(struct page *page);\n"
+
+
+def test_a_house_whose_arrows_point_down_is_right() -> None:
+    assert house.wrong_arrows(RIGHT) == []
+    assert house.scheme_names(RIGHT) == []
+    assert house.entries_from_inside(RIGHT, HEADER) == []
+    assert house.arrows(RIGHT) == {
+        ("core", "lib"): {"cohort_order_ok"},
+        ("region", "core"): {"cohort_domain_put"},
+        ("hooks", "region"): {"cohort_region_key"},
+    }
+
+
+def test_core_that_asks_a_scheme_is_found() -> None:
+    wrong = house.read("core", "                 U cohort_region_key\n")
+    assert house.wrong_arrows([*RIGHT, wrong]) == ["core -> region: cohort_region_key"]
+    assert house.scheme_names([*RIGHT, wrong]) == ["cohort_region_key"]
+
+
+def test_a_static_function_of_core_named_after_a_scheme_is_found() -> None:
+    wrong = house.read("core", "0000000000000000 t cohort_cpb_step\n")
+    assert house.scheme_names([*RIGHT, wrong]) == ["cohort_cpb_step"]
+
+
+@pytest.mark.parametrize("folder", ["lib", "core", "region", "dmabuf"])
+def test_nothing_calls_what_hooks_defines(folder: str) -> None:
+    wrong = house.read(folder, "                 U __cohort_free_page\n")
+    assert house.wrong_arrows([*RIGHT, wrong]) == [f"{folder} -> hooks: __cohort_free_page"]
+    assert house.entries_from_inside([*RIGHT, wrong], HEADER) == ["__cohort_free_page"]
+
+
+def test_an_entry_of_another_folder_is_not_called_from_inside_either() -> None:
+    wrong = house.read("region", "                 U __cohort_link\n")
+    assert house.entries_from_inside([*RIGHT, wrong], HEADER) == ["__cohort_link"]
+
+
+def test_schemes_do_not_call_each_other() -> None:
+    wrong = house.read("cpb", "                 U cohort_region_key\n")
+    assert house.wrong_arrows([*RIGHT, wrong]) == ["cpb -> region: cohort_region_key"]
+
+
+def test_a_folder_without_a_floor_is_refused() -> None:
+    with pytest.raises(KeyError):
+        house.read("attic", "")

@@ -1,0 +1,116 @@
+"""Costs of operations: what is read out of /proc/lock_stat, and what the tables say."""
+
+import json
+from typing import Any
+
+import pytest
+
+from cohort import paths
+from cohort.phone.workload import load_workload
+from cohort.results import scale
+from cohort.results.scale import HAND, Place, count, lock_label, lock_line, rates, rows
+from cohort.verbs.scale import show_counted, show_rates
+
+GOLDEN = paths.ROOT / "tests" / "golden" / "scale.txt"
+MAGAZINE = "&per_cpu_ptr(cz->magazine, cpu)->lock"
+ALONE = Place("fault", "process", 1)
+
+
+def _line(name: str, acquired: int, total_us: float, least_us: float = 0.1) -> str:
+    waits = "0 0 0.00 0.00 0.00 0.00"
+    average = total_us / acquired
+    return f"{name}: {waits} 3 {acquired} {least_us:.2f} 9.00 {total_us:.2f} {average:.2f}"
+
+
+def _step(ns: int, n: int = 1000, **more: Any) -> dict[str, Any]:
+    step = {"r": "scale", "op": "fault", "kind": "process", "workers": 1, "scheme": "booted"}
+    return step | {"n": n, "ns": ns} | more
+
+
+def _lock(line: str, op: str = "fault") -> dict[str, Any]:
+    return {"r": "lock", "op": op, "kind": "process", "workers": 1, "line": line}
+
+
+def _counted(policy: str, zone: int, zone_us: float, magazine: int = 0) -> scale.Counted:
+    lines = [_line("&zone->lock", zone, zone_us), _line("&pcp->lock", 1000, 400.0)]
+    lines += [_line(MAGAZINE, magazine, 0.2 * magazine)] if magazine else []
+    lines += [_line("&rq->__lock", 5, 1.0)]
+    watched = [_step(4_000_000), *map(_lock, lines)]
+    return count(policy, [{"r": "note"}, _step(2_000_000)], watched)
+
+
+def test_lines_that_are_of_no_class_are_left_out() -> None:
+    line = lock_line(_line("&mm->mmap_lock-R", 1030, 77.59, 0.05))
+    assert line == scale.LockLine("&mm->mmap_lock-R", 1030, 77_590.0, 50.0)
+    heading = "class name    con-bounces    contentions   waittime-min"
+    place = "&zone->lock          7          [<ffffffff8123>] rmqueue_bulk+0x44/0x6f0"
+    assert lock_line(heading) is None
+    assert lock_line(place) is None
+    assert lock_line("lock_stat version 0.4") is None
+
+
+def test_labels_do_not_depend_on_subclasses() -> None:
+    assert lock_label("ptlock_ptr(ptdesc)#2/1") == "page table"
+    assert lock_label("cohort_domains_lock") == "domains"
+    assert lock_label(MAGAZINE) == "magazine"
+    assert lock_label("&rq->__lock") is None
+
+
+def test_costs_are_by_operation_and_without_lockdeps_share() -> None:
+    none = _counted("none", 20, 22.0)
+    assert none.instructions == {ALONE: 2000.0}
+    assert none.probe.floor == pytest.approx(100)
+    assert none.probe.each == pytest.approx(2_000_000 / 1025)
+    zone = none.locks[ALONE]["zone"]
+    assert (zone.acquired, zone.held) == (pytest.approx(0.02), pytest.approx(20.0))
+    assert none.locks[ALONE][HAND] == none.locks[ALONE]["pcp"]
+    assert set(none.locks[ALONE]) == {"zone", "pcp", HAND}
+
+
+def test_limits_are_on_each_lock_and_on_what_is_at_hand_together() -> None:
+    region = _counted("region", 10, 12.1, magazine=500)
+    found = {row.lock: row for row in rows([_counted("none", 20, 22.0), region])}
+    assert found["zone"].ratios(1) == pytest.approx((0.5, 0.555))
+    assert (found["zone"].met(1), found["pcp"].met(1)) == (True, None)
+    assert found[HAND].ratios(1) == pytest.approx((1.5, 7 / 6))
+    assert found[HAND].met(1) is False
+    assert found["magazine"].ratios(1) is None
+
+
+def _turns() -> list[dict[str, Any]]:
+    records = []
+    for none, region in ((1.0, 1.1), (2.0, 2.0), (1.0, 1.0)):
+        for scheme, factor in (("none", none), ("region", region)):
+            for _ in range(2):
+                records.append(_step(int(500_000 * factor), scheme=scheme))
+                records.append(_step(int(500_000 * factor), scheme=scheme, op="free"))
+    return records
+
+
+def test_a_loop_does_and_undoes_and_turns_are_pairs() -> None:
+    none, region = rates(_turns())
+    assert none.rate.median == pytest.approx(1e6)
+    assert (none.ratio.low, none.ratio.high, none.met) == (1.0, 1.0, True)
+    assert (region.ratio.n, region.ratio.median) == (3, 1.0)
+    assert region.ratio.low == pytest.approx(1 / 1.1)
+
+
+def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    counted = [_counted("none", 20, 22.0), _counted("region", 30, 12.1, magazine=500)]
+    show_counted(counted, as_json=False)
+    show_rates(rates(_turns()), as_json=False)
+    assert capsys.readouterr().out == GOLDEN.read_text()
+    show_counted(counted, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["locks"][0]["by_policy"]["region"]["acquired"] == pytest.approx(0.03)
+    assert told["locks"][0]["met"] == {"region": False}
+    show_rates(rates(_turns()), as_json=True)
+    assert [x["met"] for x in json.loads(capsys.readouterr().out)] == [True, True]
+
+
+def test_both_workloads_fit_their_machine() -> None:
+    counted, free = load_workload("scale"), load_workload("scale-free")
+    assert counted.scale is not None
+    assert free.scale is not None
+    assert (counted.scale.turns.value, free.scale.turns.value > 0) == (0, True)
+    assert counted.cpus == free.cpus == counted.scale.tasks.value
