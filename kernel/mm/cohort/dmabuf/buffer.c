@@ -78,7 +78,7 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 		return cohort_vmalloc_page_noprof(gfp, numa_node_id());
 	cohort_buffer_wake_kswapd();
 	page = alloc_pages_noprof(gfp, order);
-	if (!page && order <= cohort_block_order() && cohort_region_room(numa_mem_id()))
+	if (!page && order <= cohort_block_order() && cohort_region_drop(numa_mem_id()))
 		page = alloc_pages_noprof(gfp, order);
 	return page;
 }

@@ -20,6 +20,7 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 					struct list_head *survivors)
 {
 	long isolated = list_count_nodes(victims);
+	enum vm_event_item stolen = current_is_kswapd() ? PGSTEAL_KSWAPD : PGSTEAL_DIRECT;
 	struct reclaim_stat stat;
 	unsigned int nr;
 
@@ -27,32 +28,69 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 	/* Pages off the list: reclaimed ones, and poisoned ones, not counted as such. */
 	isolated -= list_count_nodes(victims);
 	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -isolated);
-	count_vm_events(PGSTEAL_KSWAPD, nr);
+	count_vm_events(stolen, nr);
 	count_vm_events(PGSTEAL_FILE, nr);
 	list_splice_tail_init(victims, survivors);
 	return nr;
+}
+
+/* One region; false if none is worth it. */
+static bool cohort_sweep_one(struct pglist_data *pgdat, struct scan_control *sc, bool *freed)
+{
+	struct cohort_block *blk;
+	struct cohort_room *room;
+	LIST_HEAD(victims);
+	LIST_HEAD(survivors);
+	unsigned int nr;
+
+	room = cohort_cache_victims(pgdat->node_id, sc->reclaim_idx, &blk, &victims, &survivors);
+	if (!room)
+		return false;
+	nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
+	sc->nr_reclaimed += nr;
+	*freed = cohort_cache_settle(room, blk, &survivors, nr);
+	return true;
 }
 
 /* kswapd's part: region by region until it has what it wants. */
 static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
 {
 	unsigned int sweeps = COHORT_SWEEPS;
+	bool freed;
 
-	do {
-		struct cohort_block *blk;
-		struct cohort_room *room;
-		LIST_HEAD(victims);
-		LIST_HEAD(survivors);
-		unsigned int nr;
+	while (sweeps-- && cohort_sweep_one(pgdat, sc, &freed) &&
+	       sc->nr_reclaimed < sc->nr_to_reclaim)
+		;
+}
 
-		room = cohort_cache_victims(pgdat->node_id, sc->reclaim_idx, &blk, &victims,
-					    &survivors);
-		if (!room)
-			break;
-		nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
-		sc->nr_reclaimed += nr;
-		cohort_cache_settle(room, blk, &survivors, nr);
-	} while (--sweeps && sc->nr_reclaimed < sc->nr_to_reclaim);
+/**
+ * cohort_region_drop() - a whole region of the page cache, now
+ * @nid: node it should be of
+ *
+ * For a large piece of an I/O buffer, in whose place single pages would be asked for
+ * and reclaimed one by one.  What kswapd would drop next is dropped a little earlier:
+ * dropping a page takes a fifth of the time of moving it.
+ *
+ * Context: as for direct reclaim with GFP_KERNEL.
+ * Return: true if a region went home.
+ */
+bool cohort_region_drop(int nid)
+{
+	struct scan_control sc = {
+		.gfp_mask = GFP_HIGHUSER,
+		.reclaim_idx = MAX_NR_ZONES - 1,
+		.priority = DEF_PRIORITY,
+		.may_unmap = 1,
+	};
+	unsigned int flags;
+	bool freed = false;
+
+	fs_reclaim_acquire(sc.gfp_mask);
+	flags = memalloc_noreclaim_save();
+	cohort_sweep_one(NODE_DATA(nid), &sc, &freed);
+	memalloc_noreclaim_restore(flags);
+	fs_reclaim_release(sc.gfp_mask);
+	return freed;
 }
 
 /* Pages of the area that kswapd dropped do not help requests for other memory. */

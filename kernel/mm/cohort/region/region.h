@@ -27,6 +27,9 @@ bool cohort_cache_settle(struct cohort_room *room, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
 bool cohort_region_room(int nid);
 
+/* host/vmscan.h */
+bool cohort_region_drop(int nid);
+
 /* sysfs.c */
 extern const struct attribute_group cohort_region_group;
 
