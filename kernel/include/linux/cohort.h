@@ -98,11 +98,13 @@ bool __cohort_home(unsigned long pfn);
 #define COHORT_FREE_ORDER	8
 #define cohort_free_order(o)	(cohort_enabled() ? min_t(int, o, COHORT_FREE_ORDER) : (o))
 
-/* Has anything in a pageblock an owner?  Is this page free and has one? */
+/* Has anything in a pageblock an owner?  Is this page free and has one?  Then it is counted. */
 bool __cohort_owned_pageblock(const struct page *page);
 bool __cohort_page_parked(const struct page *page);
+bool __cohort_hole(const struct page *page, int nr, int *num_movable);
 #define cohort_owned_pageblock(page) (cohort_enabled() && __cohort_owned_pageblock(page))
 #define cohort_page_parked(page) (cohort_enabled() && __cohort_page_parked(page))
+#define cohort_hole(...)	(cohort_enabled() && __cohort_hole(__VA_ARGS__))
 /* Where a scanner of compaction goes on that stands on a frame. */
 unsigned long __cohort_next_pfn(unsigned long pfn, int order);
 #define cohort_next_pfn(pfn, order) (cohort_enabled() ? __cohort_next_pfn(pfn, order) : (pfn))
@@ -231,16 +233,14 @@ static inline void cohort_mm_inherit(struct mm_struct *mm)
 	READ_ONCE((zone)->cohort_soft) + READ_ONCE((zone)->cohort_reserved) : 0)
 
 /* Less those of fixed blocks: what a task that reclaims may get. */
-#define cohort_breachable(zone, free) \
-	((free) - (cohort_enabled() ? min(free, READ_ONCE((zone)->cohort_reserved)) : 0))
+static inline unsigned long cohort_breachable(const struct zone *zone, unsigned long free)
+{
+	return free - (cohort_enabled() ? min(free, READ_ONCE(zone->cohort_reserved)) : 0);
+}
 
 /* The pages of an address space are unmapped.  Its domain outlives switching off. */
 void __cohort_mm_exit(struct mm_struct *mm);
-static inline void cohort_mm_exit(struct mm_struct *mm)
-{
-	if (mm->cohort)
-		__cohort_mm_exit(mm);
-}
+#define cohort_mm_exit(mm)	COHORT_WHEN((mm)->cohort, __cohort_mm_exit(mm))
 #else
 #define cohort_unusable_free(zone) 0UL
 #define cohort_breachable(zone, free) (free)

@@ -448,12 +448,11 @@ void cohort_compact_work(struct work_struct *work);
 /* core/pack.c */
 extern unsigned long cohort_headroom;	/* pages of whole blocks kept ready, all nodes */
 int cohort_pack_init(void);
-unsigned long cohort_whole(const struct zone *zone);
+unsigned long cohort_whole(struct zone *zone);
 unsigned long cohort_zone_headroom(struct zone *zone);
 unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark);
 bool cohort_blocks_short(struct zone *zone);
-void cohort_pack_wake(struct zone *zone);
-void cohort_pack_low(struct pglist_data *pgdat);
+void cohort_pack_wake(struct pglist_data *pgdat);
 void cohort_pack_drain(void);
 
 /*
@@ -488,6 +487,22 @@ void cohort_check_room(struct cohort_room *room);
 #else
 static inline void cohort_check_room(struct cohort_room *room) { }
 #endif
+
+/* Does the task spread or bind its pages on purpose? */
+static inline bool cohort_task_policy(void)
+{
+#ifdef CONFIG_NUMA
+	return current->mempolicy;
+#else
+	return false;
+#endif
+}
+
+/* Are the per-CPU lists of a zone disabled, so that no page may wait beside them either? */
+static inline bool cohort_pcp_disabled(const struct zone *zone)
+{
+	return !READ_ONCE(raw_cpu_ptr(zone->per_cpu_pageset)->high_max);
+}
 
 /* Pages of the others can be moved or dropped. */
 static inline bool cohort_kind_unmovable(enum cohort_kind kind)

@@ -175,6 +175,26 @@ bool __cohort_owned_pageblock(const struct page *page)
 }
 
 /**
+ * __cohort_hole() - a free piece of a pageblock that may be turned over
+ * @page: its first page, zone->lock held
+ * @nr: its size, pages
+ * @num_movable: counts pages of the pageblock that can be moved
+ *
+ * What is free in a block is not there for what takes the pageblock; and it goes with
+ * what is in use around it.
+ *
+ * Return: true if it has an owner.
+ */
+bool __cohort_hole(const struct page *page, int nr, int *num_movable)
+{
+	struct cohort_block *blk = cohort_block_owned(page_to_pfn(page));
+
+	if (blk && !cohort_unmovable(blk->room->dom))
+		*num_movable += nr;
+	return blk;
+}
+
+/**
  * __cohort_merge() - up to which order does a page merge inside a block?
  * @pfn: first frame that is freed, zone->lock held
  * @order: order that is freed

@@ -51,6 +51,12 @@ out:
 	return nr;
 }
 
+/* What a block is may change meanwhile: frames of its slot exist, whatever it is. */
+static unsigned long cohort_block_slot(const struct cohort_block *blk, unsigned int pages)
+{
+	return round_down(READ_ONCE(blk->pfn), pages);
+}
+
 /*
  * Pages that would have to move.  Of the cache, clean inactive pages would
  * be dropped; everything else in use moves.
@@ -59,8 +65,8 @@ static unsigned int cohort_survivors(const struct cohort_room *room,
 				     const struct cohort_block *blk)
 {
 	bool cache = room->dom->kind == COHORT_CACHE || room->dom->kind == COHORT_HOT;
-	unsigned long pfn = READ_ONCE(blk->pfn), end = pfn + cohort_pages();
-	unsigned int nr = 0;
+	unsigned int nr = 0, pages = cohort_pages();
+	unsigned long pfn = cohort_block_slot(blk, pages), end = pfn + pages;
 
 	while (pfn < end) {
 		struct page *page = pfn_to_page(pfn);
@@ -205,10 +211,10 @@ bool cohort_isolate_page(struct page *page, struct list_head *list)
  */
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
 {
-	unsigned long pfn = READ_ONCE(blk->pfn);
-	unsigned int i, nr = 0;
+	unsigned int i, nr = 0, pages = cohort_pages();
+	unsigned long pfn = cohort_block_slot(blk, pages);
 
-	for (i = 0; i < cohort_pages(); i++) {
+	for (i = 0; i < pages; i++) {
 		struct page *page = pfn_to_page(pfn + i);
 		struct folio *folio;
 

@@ -44,14 +44,15 @@ static unsigned int cohort_slot_of(unsigned int id)
 }
 
 /*
- * No page goes in while per-CPU lists are disabled; nor while its owner loses its blocks:
- * a scheme that is switched off says so first, waits for the section which begins under
- * the lock, and drains what was put in.  Fixed blocks may leave one by one.
+ * No page goes in while per-CPU lists are disabled; nor if the task has come to another CPU
+ * since it looked for the magazine, whose own may be gone; nor while its owner loses its
+ * blocks: a scheme that is switched off says so first, waits for the section which begins
+ * under the lock, and drains what was put in.  Fixed blocks may leave one by one.
  */
-static bool cohort_magazine_closed(const struct zone *zone, unsigned int id,
-				   struct page **page, unsigned int nr)
+static bool cohort_magazine_closed(const struct cohort_magazine *mag, const struct zone *zone,
+				   unsigned int id, struct page **page, unsigned int nr)
 {
-	if (!READ_ONCE(raw_cpu_ptr(zone->per_cpu_pageset)->high_max))
+	if (mag != raw_cpu_ptr(zone->cohort->magazine) || cohort_pcp_disabled(zone))
 		return true;
 	if (id != COHORT_KEPT)
 		return !READ_ONCE(cohort_taking);
@@ -66,11 +67,13 @@ static bool cohort_magazine_closed(const struct zone *zone, unsigned int id,
  * blocks, under the same hold of its lock.  Pages of another owner that are in the way
  * have to leave first, which is for cohort_magazine_fill().
  */
-static bool cohort_rounds_refill(struct cohort_rounds *slot, struct cohort_room *room)
+static bool cohort_rounds_refill(const struct cohort_magazine *mag, struct cohort_rounds *slot,
+				 struct cohort_room *room)
 {
 	unsigned int id = room->dom->id;
 
-	if ((slot->nr && slot->id != id) || cohort_magazine_closed(room->zone, id, NULL, 0))
+	if ((slot->nr && slot->id != id) ||
+	    cohort_magazine_closed(mag, room->zone, id, NULL, 0))
 		return false;
 	slot->nr = cohort_room_take(room, slot->page, COHORT_ROUND);
 	slot->id = id;
@@ -95,7 +98,7 @@ struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
 
 	if (!cohort_magazine_trylock(mag, &flags))
 		return NULL;
-	if ((slot->id == id && slot->nr) || (room && cohort_rounds_refill(slot, room)))
+	if ((slot->id == id && slot->nr) || (room && cohort_rounds_refill(mag, slot, room)))
 		page = slot->page[--slot->nr];
 	cohort_magazine_unlock(mag, flags);
 	return page;
@@ -136,7 +139,7 @@ static struct cohort_magazine *cohort_magazine_enter(struct zone *zone, unsigned
 
 	if (!cohort_magazine_trylock(mag, flags))
 		return NULL;
-	if (!cohort_magazine_closed(zone, id, page, nr))
+	if (!cohort_magazine_closed(mag, zone, id, page, nr))
 		return mag;
 	cohort_magazine_unlock(mag, *flags);
 	return NULL;
@@ -197,12 +200,11 @@ static void cohort_magazine_return(struct zone *zone, unsigned int id, struct pa
  * Larger pieces, pages of a pageblock that is being isolated, and what a keeper wants back
  * at once do not wait.
  */
-static bool cohort_may_wait_at_hand(struct page *page, unsigned int order)
+static bool cohort_may_wait_at_hand(const struct cohort_block *blk, const struct page *page,
+				    unsigned long pfn, unsigned int order)
 {
-	const struct cohort_block *blk = cohort_block_of(page_to_pfn(page));
-
-	return !order && blk && !is_migrate_isolate(get_pageblock_migratetype(page)) &&
-	       (!cohort_block_kept(blk) || cohort_keeper->rests(blk, page_to_pfn(page)));
+	return !order && !is_migrate_isolate(get_pageblock_migratetype(page)) &&
+	       (!cohort_block_kept(blk) || cohort_keeper->rests(blk, pfn));
 }
 
 /**
@@ -219,11 +221,12 @@ static bool cohort_may_wait_at_hand(struct page *page, unsigned int order)
  */
 bool cohort_owned_free(struct page *page, unsigned long pfn, unsigned int order)
 {
-	unsigned int id = cohort_owner_id(pfn);
+	const struct cohort_block *blk = cohort_block_of(pfn);
+	unsigned int id = blk ? cohort_block_id(blk, pfn) : 0;
 
 	if (!id)
 		return false;
-	if (cohort_may_wait_at_hand(page, order))
+	if (cohort_may_wait_at_hand(blk, page, pfn, order))
 		cohort_magazine_return(page_zone(page), id, &page, 1);
 	else
 		cohort_buddy_free(page, order);
@@ -242,9 +245,11 @@ void __cohort_free_folios(struct folio_batch *folios)
 
 	for (i = 0; i < folios->nr; i++) {
 		struct folio *folio = folios->folios[i];
+		unsigned long pfn = folio_pfn(folio);
+		const struct cohort_block *blk = cohort_block_of(pfn);
 
-		id = cohort_owner_id(folio_pfn(folio));
-		if (!id || !cohort_may_wait_at_hand(&folio->page, folio_order(folio))) {
+		id = blk ? cohort_block_id(blk, pfn) : 0;
+		if (!id || !cohort_may_wait_at_hand(blk, &folio->page, pfn, folio_order(folio))) {
 			folios->folios[left++] = folio;
 			continue;
 		}

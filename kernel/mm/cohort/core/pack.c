@@ -58,7 +58,7 @@ static struct cohort_packer *cohort_packers[MAX_NUMNODES];
  * Without the lock.  As many pages as the min watermark has must stay free; they are
  * in whole blocks where all else is.
  */
-unsigned long cohort_whole(const struct zone *zone)
+unsigned long cohort_whole(struct zone *zone)
 {
 	unsigned long nr = 0, kept = zone->_watermark[WMARK_MIN];
 	unsigned int o;
@@ -66,6 +66,8 @@ unsigned long cohort_whole(const struct zone *zone)
 	for (o = cohort_block_order(); o < NR_PAGE_ORDERS; o++)
 		/* A stale count costs one wakeup too many or too few. */
 		nr += data_race(zone->free_area[o].nr_free) << o;
+	/* Blocks are not taken of it, and its free pages are mostly in large pieces. */
+	kept += zone_page_state(zone, NR_FREE_CMA_PAGES);
 	return nr - min(nr, kept);
 }
 
@@ -105,15 +107,16 @@ static bool cohort_packing(void)
  * but for half of the gap between the marks at most: requests keep the stock marks, and
  * were the zone balanced below the low one, each would go the slow way.  The headroom
  * stands on top: what the marks have is not for domains and I/O buffers to take.  It is not
- * asked for where kswapd finds nothing to reclaim.
+ * asked for where there is little to reclaim: kswapd would never rest.
  */
 unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark)
 {
 	unsigned long gap = high_wmark_pages(zone) - low_wmark_pages(zone);
+	unsigned long headroom = cohort_zone_headroom(zone);
 
 	mark -= min(READ_ONCE(zone->cohort_soft), gap / 2);
-	if (cohort_packing() && !READ_ONCE(zone->zone_pgdat->kswapd_failures))
-		mark += cohort_zone_headroom(zone);
+	if (cohort_packing() && zone_reclaimable_pages(zone) >= 2 * headroom)
+		mark += headroom;
 	return mark;
 }
 
@@ -167,7 +170,9 @@ static struct cohort_room *cohort_most_holes(int nid, bool all, unsigned long be
 static bool cohort_pack_room(struct cohort_room *room)
 {
 	unsigned int blocks = 0, moved = 0;
-	bool tried = cohort_compact_block(room, true, &blocks, &moved);
+	/* A file system in user space may keep a page of the cache locked for good. */
+	bool wait = room->dom->kind != COHORT_HOT;
+	bool tried = cohort_compact_block(room, wait, &blocks, &moved);
 
 	count_vm_events(COHORT_PACK, blocks);
 	if (blocks) {
@@ -256,30 +261,22 @@ static void cohort_pack_work(struct work_struct *work)
 }
 
 /**
- * cohort_pack_low() - memory is reclaimed: pack what holes there are
+ * cohort_pack_wake() - pack what holes there are
  * @pgdat: the node
  *
- * Pages that are reclaimed or swapped out one by one are free in their blocks; they
- * count in full only when these come home.
+ * For when whole blocks become few, or memory is reclaimed: pages that are reclaimed or
+ * swapped out one by one are free in their blocks, and count in full only when these
+ * come home.
+ *
+ * Context: any; no locks of the page allocator held.
  */
-void cohort_pack_low(struct pglist_data *pgdat)
+void cohort_pack_wake(struct pglist_data *pgdat)
 {
 	struct cohort_packer *packer = cohort_packers[pgdat->node_id];
 
 	if (packer && !time_before(jiffies, READ_ONCE(packer->next)) &&
 	    !work_pending(&packer->work))
 		queue_work(cohort_wq, &packer->work);
-}
-
-/**
- * cohort_pack_wake() - whole blocks become few: see to it
- * @zone: where one was looked for
- *
- * Context: any; no locks of the page allocator held.
- */
-void cohort_pack_wake(struct zone *zone)
-{
-	cohort_pack_low(zone->zone_pgdat);
 }
 
 /**

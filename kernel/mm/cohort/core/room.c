@@ -19,6 +19,9 @@
 /* Blocks of a room that are looked at for a free piece of more than one page. */
 #define COHORT_BREACH_BLOCKS	8
 
+/* Blocks being isolated that are passed over before looking for one is given up. */
+#define COHORT_UNUSABLE_BLOCKS	64
+
 static unsigned int cohort_room_index(struct zone *zone)
 {
 	return zone_to_nid(zone) * MAX_NR_ZONES + zone_idx(zone);
@@ -101,6 +104,7 @@ static struct cohort_room *cohort_room_need(struct cohort_domain *dom, struct zo
 static struct cohort_block *cohort_room_fullest(struct cohort_room *room)
 {
 	unsigned long buckets = room->nonempty & ~1UL;
+	unsigned int left = COHORT_UNUSABLE_BLOCKS;
 	struct cohort_block *blk, *next;
 
 	for (; buckets; buckets &= buckets - 1) {
@@ -109,8 +113,12 @@ static struct cohort_block *cohort_room_fullest(struct cohort_room *room)
 		list_for_each_entry_safe(blk, next, &room->list[b], node) {
 			/* Strangers have been here. */
 			cohort_block_place(blk);
-			if (blk->nr_free && cohort_block_usable(blk))
+			if (!blk->nr_free)
+				continue;
+			if (cohort_block_usable(blk))
 				return blk;
+			if (!left--)
+				return NULL;
 		}
 	}
 	return NULL;
@@ -351,6 +359,19 @@ static bool cohort_hand_out_one(const struct cohort_request *rq, struct page *pa
 			       zonelist_zone(rq->ac->preferred_zoneref));
 }
 
+/*
+ * Memory of another node is worse than an ordinary page of the own one: blocks there are
+ * for when stock would go there, too.
+ */
+static bool cohort_zone_far(struct zone *zone, const struct cohort_request *rq)
+{
+	struct zone *own = zonelist_zone(rq->ac->preferred_zoneref);
+
+	return zone_to_nid(zone) != zone_to_nid(own) &&
+	       zone_watermark_ok(own, 0, low_wmark_pages(own), rq->ac->highest_zoneidx,
+				 rq->alloc_flags);
+}
+
 static struct page *cohort_zones_take(const struct cohort_request *rq)
 {
 	const struct alloc_context *ac = rq->ac;
@@ -359,6 +380,8 @@ static struct page *cohort_zones_take(const struct cohort_request *rq)
 	struct page *page;
 
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
+		if (cohort_zone_far(zone, rq))
+			break;
 		if (!zone->cohort ||
 		    !cohort_zone_allowed(zone, rq->gfp, rq->alloc_flags, ac))
 			continue;
@@ -430,6 +453,8 @@ struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
 		struct cohort_room *room = cohort_room_of(dom, zone);
 
+		if (cohort_zone_far(zone, rq))
+			break;
 		if (room && cohort_zone_allowed(zone, rq->gfp, rq->alloc_flags, ac) &&
 		    cohort_room_take(room, &page, 1))
 			return page;
@@ -555,7 +580,8 @@ struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int al
 	struct page *page;
 	struct zone *zone;
 
-	if (order > COHORT_BREACH_ORDER)
+	/* What would rather have a large piece makes do with single pages. */
+	if (order > COHORT_BREACH_ORDER || (order && (gfp & __GFP_NORETRY)))
 		return NULL;
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
 		if (!READ_ONCE(zone->cohort_soft) ||

@@ -59,9 +59,12 @@ static int cohort_scheme_on(const struct cohort_scheme *scheme)
 		return err;
 	}
 	WRITE_ONCE(cohort_scheme, scheme);
-	/* A reader that sees it sees the scheme. */
-	smp_store_release(&cohort_taking, true);
 	cohort_owner_switch(&cohort_key, true);
+	/*
+	 * A reader that sees it sees the scheme; and links and unlinks free pages of the
+	 * blocks that it takes.
+	 */
+	smp_store_release(&cohort_taking, true);
 	static_branch_enable(scheme->key);
 	/* Classes written while the key was off. */
 	cohort_each_process(cohort_class_note);

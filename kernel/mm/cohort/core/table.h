@@ -147,6 +147,14 @@ static inline unsigned int cohort_block_lists(const struct cohort_block *blk)
 	return blk->order + cohort_block_kept(blk);
 }
 
+/* The number of the domain that has a frame; see cohort_owner_id(). */
+static inline unsigned int cohort_block_id(const struct cohort_block *blk, unsigned long pfn)
+{
+	unsigned int id = READ_ONCE(blk->id);
+
+	return id && (pfn ^ READ_ONCE(blk->pfn)) >> READ_ONCE(blk->order) == 0 ? id : 0;
+}
+
 /**
  * cohort_owner_id() - which domain has a frame?
  * @pfn: any frame number
@@ -157,10 +165,9 @@ static inline unsigned int cohort_block_lists(const struct cohort_block *blk)
  */
 static inline unsigned int cohort_owner_id(unsigned long pfn)
 {
-	struct cohort_block *blk = cohort_block_of(pfn);
-	unsigned int id = blk ? READ_ONCE(blk->id) : 0;
+	const struct cohort_block *blk = cohort_block_of(pfn);
 
-	return id && (pfn ^ READ_ONCE(blk->pfn)) >> READ_ONCE(blk->order) == 0 ? id : 0;
+	return blk ? cohort_block_id(blk, pfn) : 0;
 }
 
 #endif /* _MM_COHORT_TABLE_H */

@@ -278,7 +278,7 @@ out:
 	return nr;
 }
 
-/* The contiguous page buffer keeps the sets that it has room for. */
+/* The contiguous page buffer keeps the sets that it has room for, as per-CPU lists do. */
 static void cohort_cpb_keep(struct zone *zone, const struct cohort_set *set, unsigned int nr)
 {
 	struct cohort_cpb *cpb = raw_cpu_ptr(&cohort_cpb);
@@ -287,7 +287,10 @@ static void cohort_cpb_keep(struct zone *zone, const struct cohort_set *set, uns
 	if (!nr)
 		return;
 	if (READ_ONCE(cpb->zone) == zone && spin_trylock_irqsave(&cpb->lock, flags)) {
-		for (; nr && cpb->nr + (1UL << set->order) <= READ_ONCE(cohort_cpb_limit); nr--)
+		bool closed = cpb != raw_cpu_ptr(&cohort_cpb) || cohort_pcp_disabled(zone);
+		unsigned long most = closed ? 0 : READ_ONCE(cohort_cpb_limit);
+
+		for (; nr && cpb->nr + (1UL << set->order) <= most; nr--)
 			cohort_cpb_add(cpb, set++);
 		spin_unlock_irqrestore(&cpb->lock, flags);
 	}

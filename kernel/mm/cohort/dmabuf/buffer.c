@@ -6,10 +6,12 @@
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
+#include <linux/cpuset.h>
 #include <linux/highmem.h>
 #include <linux/kobject.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sysfs.h>
 
 #include "../cohort.h"
@@ -48,7 +50,7 @@ static void cohort_buffer_wake_kswapd(void)
 				 idx, NULL);
 	zone = zonelist_zone(z);
 	if (zone && cohort_blocks_short(zone)) {
-		cohort_pack_wake(zone);
+		cohort_pack_wake(zone->zone_pgdat);
 		wakeup_kswapd(zone, GFP_HIGHUSER, 0, idx);
 	}
 }
@@ -67,6 +69,20 @@ void cohort_buffer_done(struct page *page, unsigned long nr, int order)
 		atomic64_inc(&cohort_buffer_count[order]);
 }
 
+/*
+ * Room for a large piece.  Tasks with a memory policy, and those whose role or cpuset has
+ * other memory than the CPU they run on, get what is free in theirs.
+ */
+static bool cohort_buffer_room(void)
+{
+	gfp_t gfp = current_gfp_context(GFP_HIGHUSER);
+	int nid = numa_mem_id();
+
+	cohort_vnode_bind(gfp, &nid, NULL);
+	return !cohort_task_policy() && cpuset_node_allowed(nid, gfp) &&
+	       cohort_region_drop(nid, gfp);
+}
+
 /* Single pages are what the vmalloc domain is for; larger ones stay whole. */
 static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 {
@@ -75,10 +91,10 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 	if (!cohort_region_enabled())
 		return alloc_pages_noprof(gfp, order);
 	if (!order)
-		return cohort_vmalloc_page_noprof(gfp, numa_node_id());
+		return cohort_vmalloc_page_noprof(gfp, NUMA_NO_NODE);
 	cohort_buffer_wake_kswapd();
 	page = alloc_pages_noprof(gfp, order);
-	if (!page && order <= cohort_block_order() && cohort_region_drop(numa_mem_id()))
+	if (!page && order <= cohort_block_order() && cohort_buffer_room())
 		page = alloc_pages_noprof(gfp, order);
 	return page;
 }

@@ -20,11 +20,13 @@
  */
 bool cohort_buddy_has(struct zone *zone, unsigned int order)
 {
-	for (; order < NR_PAGE_ORDERS; order++) {
-		/* A stale count costs one futile or one missed look. */
-		if (data_race(zone->free_area[order].nr_free))
-			return true;
-	}
+	unsigned int mt;
+
+	for (; order < NR_PAGE_ORDERS; order++)
+		for (mt = 0; mt < MIGRATE_PCPTYPES; mt++)
+			/* A stale answer costs one futile or one missed look. */
+			if (!free_area_empty(&zone->free_area[order], mt))
+				return true;
 	return false;
 }
 

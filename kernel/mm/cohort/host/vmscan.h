@@ -19,16 +19,18 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 					struct list_head *victims,
 					struct list_head *survivors)
 {
+	bool kswapd = current_is_kswapd();
 	long isolated = list_count_nodes(victims);
-	enum vm_event_item stolen = current_is_kswapd() ? PGSTEAL_KSWAPD : PGSTEAL_DIRECT;
 	struct reclaim_stat stat;
 	unsigned int nr;
 
+	count_vm_events(kswapd ? PGSCAN_KSWAPD : PGSCAN_DIRECT, isolated);
+	count_vm_events(PGSCAN_FILE, isolated);
 	nr = shrink_folio_list(victims, pgdat, sc, &stat, false);
 	/* Pages off the list: reclaimed ones, and poisoned ones, not counted as such. */
 	isolated -= list_count_nodes(victims);
 	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -isolated);
-	count_vm_events(stolen, nr);
+	count_vm_events(kswapd ? PGSTEAL_KSWAPD : PGSTEAL_DIRECT, nr);
 	count_vm_events(PGSTEAL_FILE, nr);
 	list_splice_tail_init(victims, survivors);
 	return nr;
@@ -63,33 +65,53 @@ static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
 		;
 }
 
+/* As direct reclaim does before it asks which memory cgroups are protected. */
+static void cohort_protect(void)
+{
+	struct mem_cgroup *memcg;
+
+	if (mem_cgroup_disabled())
+		return;
+	memcg = mem_cgroup_iter(NULL, NULL, NULL);
+	do {
+		mem_cgroup_calculate_protection(NULL, memcg);
+	} while ((memcg = mem_cgroup_iter(NULL, memcg, NULL)));
+}
+
 /**
  * cohort_region_drop() - a whole region of the page cache, now
  * @nid: node it should be of
+ * @gfp: what is asked for, without what this context must not do
  *
  * For a large piece of an I/O buffer, in whose place single pages would be asked for
  * and reclaimed one by one.  What kswapd would drop next is dropped a little earlier:
  * dropping a page takes a fifth of the time of moving it.
  *
- * Context: as for direct reclaim with GFP_KERNEL.
+ * Context: as for direct reclaim with GFP_KERNEL; in another, nothing is done.
  * Return: true if a region went home.
  */
-bool cohort_region_drop(int nid)
+bool cohort_region_drop(int nid, gfp_t gfp)
 {
 	struct scan_control sc = {
-		.gfp_mask = GFP_HIGHUSER,
-		.reclaim_idx = MAX_NR_ZONES - 1,
+		.gfp_mask = gfp,
+		.reclaim_idx = gfp_zone(gfp),
 		.priority = DEF_PRIORITY,
 		.may_unmap = 1,
 	};
+	unsigned long stall;
 	unsigned int flags;
 	bool freed = false;
 
-	fs_reclaim_acquire(sc.gfp_mask);
+	if ((current->flags & PF_MEMALLOC) || (gfp & GFP_KERNEL) != GFP_KERNEL)
+		return false;
+	psi_memstall_enter(&stall);
+	fs_reclaim_acquire(gfp);
 	flags = memalloc_noreclaim_save();
+	cohort_protect();
 	cohort_sweep_one(NODE_DATA(nid), &sc, &freed);
 	memalloc_noreclaim_restore(flags);
-	fs_reclaim_release(sc.gfp_mask);
+	fs_reclaim_release(gfp);
+	psi_memstall_leave(&stall);
 	return freed;
 }
 
@@ -131,8 +153,8 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
 	if (current_is_kswapd())
 		cohort_sweep(pgdat, sc);
 	else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE)
-		cohort_region_room(pgdat->node_id);
-	cohort_pack_low(pgdat);
+		cohort_region_room(pgdat->node_id, sc->reclaim_idx);
+	cohort_pack_wake(pgdat);
 }
 
 /**
@@ -151,7 +173,7 @@ void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc)
 	if (cohort_region_enabled())
 		cohort_shrink_regions(pgdat, sc);
 	else if (cohort_enabled())
-		cohort_pack_low(pgdat);
+		cohort_pack_wake(pgdat);
 }
 
 #endif /* CONFIG_COHORT */

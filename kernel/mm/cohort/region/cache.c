@@ -25,9 +25,9 @@ static bool cohort_cache_wanted(const struct cohort_room *room)
 	return room && cohort_compact_wanted(READ_ONCE(room->nr_free), cohort_block_order() + 1);
 }
 
-/* Of a node's zones, the highest that is wanted: it is what most requests can use. */
-static struct cohort_room *cohort_cache_room(enum cohort_kind kind, int nid,
-					     int highest_zoneidx)
+/* Of a node's zones the highest first: it is what most requests can use. */
+static struct cohort_room *cohort_cache_pick(enum cohort_kind kind, int nid,
+					     int highest_zoneidx, struct cohort_block **blk)
 {
 	struct cohort_domain *dom = cohort_region_domain(kind);
 	int i;
@@ -39,7 +39,10 @@ static struct cohort_room *cohort_cache_room(enum cohort_kind kind, int nid,
 		if (!populated_zone(zone))
 			continue;
 		room = cohort_room_of(dom, zone);
-		if (cohort_cache_wanted(room))
+		if (!cohort_cache_wanted(room))
+			continue;
+		*blk = cohort_pick_victim(room);
+		if (*blk)
 			return room;
 	}
 	return NULL;
@@ -84,15 +87,12 @@ struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx,
 					 struct list_head *victims,
 					 struct list_head *survivors)
 {
-	struct cohort_room *room = cohort_cache_room(COHORT_CACHE, nid, highest_zoneidx) ?:
-				   cohort_cache_room(COHORT_HOT, nid, highest_zoneidx);
+	struct cohort_room *room = cohort_cache_pick(COHORT_CACHE, nid, highest_zoneidx, blk) ?:
+				   cohort_cache_pick(COHORT_HOT, nid, highest_zoneidx, blk);
 	struct folio *folio, *next;
 	LIST_HEAD(list);
 
 	if (!room)
-		return NULL;
-	*blk = cohort_pick_victim(room);
-	if (!*blk)
 		return NULL;
 	cohort_isolate(*blk, &list);
 	list_for_each_entry_safe(folio, next, &list, lru)
@@ -138,6 +138,7 @@ bool cohort_cache_settle(struct cohort_room *room, struct cohort_block *blk,
 /**
  * cohort_region_room() - a block for a request that finds none, now
  * @nid: node it should be of
+ * @highest_zoneidx: highest zone that helps
  *
  * For memory that cannot be moved: taken from between other pages, it would
  * leave small pieces behind when it is freed.  The pages of the emptiest cache
@@ -147,14 +148,14 @@ bool cohort_cache_settle(struct cohort_room *room, struct cohort_block *blk,
  * Context: as for direct compaction.
  * Return: true if a region went home.
  */
-bool cohort_region_room(int nid)
+bool cohort_region_room(int nid, int highest_zoneidx)
 {
 	struct cohort_room *room;
 	struct cohort_block *blk;
 	LIST_HEAD(victims);
 	LIST_HEAD(survivors);
 
-	room = cohort_cache_victims(nid, MAX_NR_ZONES - 1, &blk, &victims, &survivors);
+	room = cohort_cache_victims(nid, highest_zoneidx, &blk, &victims, &survivors);
 	if (!room)
 		return false;
 	list_splice_tail_init(&victims, &survivors);

@@ -89,7 +89,7 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 		return 0;
 	/* What may not wake kswapd may hold the lock of a work queue. */
 	if (may_wake && cohort_blocks_short(zone)) {
-		cohort_pack_wake(zone);
+		cohort_pack_wake(zone->zone_pgdat);
 		wakeup_kswapd(zone, rq->gfp, 0, idx);
 	}
 	if (cohort_buddy_has(zone, cohort_block_order()))
@@ -176,7 +176,8 @@ static bool cohort_region_make_room(const struct cohort_request *rq)
 {
 	return rq->dom->kind == COHORT_VMALLOC && cohort_region_enabled() &&
 	       (rq->gfp & GFP_KERNEL) == GFP_KERNEL && !(rq->gfp & __GFP_NORETRY) &&
-	       cohort_region_room(numa_mem_id());
+	       cohort_region_room(zonelist_node_idx(rq->ac->preferred_zoneref),
+				  rq->ac->highest_zoneidx);
 }
 
 /*
@@ -186,10 +187,8 @@ static bool cohort_region_make_room(const struct cohort_request *rq)
 static struct page *cohort_single_alloc(struct cohort_domain *dom, gfp_t gfp,
 					   int nid)
 {
-#ifdef CONFIG_NUMA
-	if (nid == NUMA_NO_NODE && current->mempolicy)
+	if (nid == NUMA_NO_NODE && cohort_task_policy())
 		return alloc_pages_noprof(gfp, 0);
-#endif
 	return cohort_alloc_pages_noprof(gfp, nid == NUMA_NO_NODE ? numa_node_id() : nid,
 					 NULL, dom);
 }
@@ -202,7 +201,8 @@ static struct page *cohort_single_alloc(struct cohort_domain *dom, gfp_t gfp,
 struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid)
 {
 	if (!cohort_region_enabled() || !cohort_region_vmalloc)
-		return alloc_pages_node_noprof(nid, gfp, 0);
+		return nid == NUMA_NO_NODE ? alloc_pages_noprof(gfp, 0) :
+					     alloc_pages_node_noprof(nid, gfp, 0);
 	return cohort_single_alloc(cohort_common[COHORT_VMALLOC], gfp, nid);
 }
 

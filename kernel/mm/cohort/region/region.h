@@ -25,10 +25,10 @@ struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx,
 					 struct list_head *survivors);
 bool cohort_cache_settle(struct cohort_room *room, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
-bool cohort_region_room(int nid);
+bool cohort_region_room(int nid, int highest_zoneidx);
 
 /* host/vmscan.h */
-bool cohort_region_drop(int nid);
+bool cohort_region_drop(int nid, gfp_t gfp);
 
 /* sysfs.c */
 extern const struct attribute_group cohort_region_group;

@@ -245,6 +245,32 @@ static void cohort_block_test_stats(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr[COHORT_PROCESS], before + 2);
 }
 
+/* Holes do not turn a pageblock over: they go with the pages around them. */
+static void cohort_block_test_holes_are_movable(struct kunit *test)
+{
+	int movable = 0, size = cohort_pages() / 2;
+	struct cohort_test *ct = test->priv;
+	struct page *own, *hole;
+	unsigned long flags;
+	struct zone *zone;
+
+	own = cohort_alloc_pages_noprof(GFP_KERNEL, numa_mem_id(), NULL,
+					cohort_region_domain(COHORT_VMALLOC));
+	KUNIT_ASSERT_NOT_NULL(test, own);
+	cohort_domain_drain(cohort_region_domain(COHORT_VMALLOC));
+	cohort_test_take(test, 1);
+	hole = ct->page[0] + size;
+	KUNIT_ASSERT_TRUE(test, cohort_page_parked(hole));
+	zone = page_zone(hole);
+	spin_lock_irqsave(&zone->lock, flags);
+	KUNIT_EXPECT_TRUE(test, cohort_hole(hole, size, &movable));
+	KUNIT_EXPECT_EQ(test, movable, size);
+	KUNIT_EXPECT_TRUE(test, cohort_hole(own, 1, &movable));
+	KUNIT_EXPECT_EQ(test, movable, size);
+	spin_unlock_irqrestore(&zone->lock, flags);
+	__free_page(own);
+}
+
 static void cohort_block_test_dissolve_in_use(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;
@@ -544,6 +570,7 @@ static struct kunit_case cohort_block_test_cases[] = {
 	KUNIT_CASE(cohort_block_test_shown),
 	KUNIT_CASE(cohort_block_test_watermark),
 	KUNIT_CASE(cohort_block_test_stats),
+	KUNIT_CASE(cohort_block_test_holes_are_movable),
 	KUNIT_CASE(cohort_block_test_dissolve_in_use),
 	KUNIT_CASE(cohort_block_test_dissolve_range),
 	KUNIT_CASE(cohort_block_test_isolation),

@@ -248,6 +248,18 @@ static void cohort_domain_test_breach_orders(struct kunit *test)
 	cohort_test_recount(test, page_zone(ct->page[0]), 0);
 }
 
+/* A large piece that is only better than single pages is no reason to mix lifetimes. */
+static void cohort_domain_test_breach_opportunist(struct kunit *test)
+{
+	struct page *page;
+
+	cohort_test_take(test, 1);
+	KUNIT_EXPECT_NULL(test, cohort_test_breach(GFP_ATOMIC | __GFP_NORETRY, 3));
+	page = cohort_test_breach(GFP_ATOMIC | __GFP_NORETRY, 0);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	__free_page(page);
+}
+
 /* A domain that lives as long as the system has a page in use, and free ones. */
 static struct page *cohort_domain_test_common(struct kunit *test, enum cohort_kind kind,
 					      gfp_t gfp)
@@ -391,6 +403,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_nothing_to_pick),
 	KUNIT_CASE(cohort_domain_test_compact),
 	KUNIT_CASE(cohort_domain_test_breach_orders),
+	KUNIT_CASE(cohort_domain_test_breach_opportunist),
 	KUNIT_CASE(cohort_domain_test_breach_unmovable),
 	KUNIT_CASE(cohort_domain_test_breach_movable),
 	KUNIT_CASE(cohort_domain_test_breach_returns),

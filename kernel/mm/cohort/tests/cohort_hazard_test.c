@@ -313,7 +313,7 @@ static void cohort_hazard_test_swaps_in_vain(struct kunit *test)
 	/* Whole blocks are few, if a little more is wanted than there is. */
 	WRITE_ONCE(cohort_headroom, cohort_hazard_test_whole() + 16 * cohort_pages());
 	for (i = 0; i < 100 && cohort_domain_free(dom) >= 2 * cohort_pages(); i++) {
-		cohort_pack_low(NODE_DATA(numa_mem_id()));
+		cohort_pack_wake(NODE_DATA(numa_mem_id()));
 		msleep(100);
 	}
 	WRITE_ONCE(cohort_headroom, headroom);

@@ -292,7 +292,7 @@ static void cohort_region_test_room(struct kunit *test)
 	lru_add_drain_all();
 	cohort_domain_drain(cohort_region_domain(COHORT_CACHE));
 
-	KUNIT_EXPECT_TRUE(test, cohort_region_room(nid));
+	KUNIT_EXPECT_TRUE(test, cohort_region_room(nid, MAX_NR_ZONES - 1));
 	KUNIT_EXPECT_EQ(test, cohort_test_isolated(), isolated);
 	for (i = 0; i < nr; i += 4) {
 		folio = filemap_get_folio(mapping, i);
@@ -406,7 +406,7 @@ static void cohort_region_test_no_room(struct kunit *test)
 	cohort_region_test_sweep(&victim, &seen);
 	cohort_region_test_hide(cache, kept + cohort_nr_rooms());
 	cohort_region_test_sweep(&victim, &seen);
-	KUNIT_EXPECT_FALSE(test, cohort_region_room(numa_mem_id()));
+	KUNIT_EXPECT_FALSE(test, cohort_region_room(numa_mem_id(), MAX_NR_ZONES - 1));
 	page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, numa_mem_id(), NULL, cache);
 	cohort_region_test_unhide(cache, kept + cohort_nr_rooms());
 	cohort_region_test_unhide(hot, kept);
