@@ -25,7 +25,7 @@ run: packages venv
 
 test: PACKAGES += $(TEST_PACKAGES)
 test: packages venv
-	$(VENV)/bin/pytest -v --durations=15
+	$(VENV)/bin/pytest -v --durations=15 -n auto --maxprocesses 4 --dist worksteal
 
 # Seconds, not minutes: no kernel, no guest.
 unit: venv

@@ -1,5 +1,6 @@
 """What the tests with guests share."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,10 +32,10 @@ def no_guest_is_left(out_of_tests: Path) -> Iterator[None]:
 
 @pytest.fixture
 def out_of_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Runs of tests go aside, so that no guest of the user's is taken for one of ours; the
-    kernels are those of everybody."""
+    """Runs of tests go aside, so that no guest of the user's, or of tests that run beside these,
+    is taken for one of ours; the kernels are those of everybody."""
     real = paths.out_dir()
-    out = real / "tests"
+    out = real / os.environ.get("PYTEST_XDIST_WORKER", "tests")
     out.mkdir(exist_ok=True)
     kernels = out / "kernel"
     if not kernels.is_symlink():
