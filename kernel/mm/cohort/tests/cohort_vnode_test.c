@@ -10,8 +10,9 @@
 
 #define ALIGN_TO	SZ_4M
 
-static const char *split(struct kunit *test, const char *text,
-			 const struct cohort_span *ram, unsigned int nr, u64 *bound)
+static const char *cohort_vnode_test_split(struct kunit *test, const char *text,
+					   const struct cohort_span *ram, unsigned int nr,
+					   u64 *bound)
 {
 	struct cohort_layout *layout = kunit_kzalloc(test, sizeof(*layout), GFP_KERNEL);
 	const char *why;
@@ -49,7 +50,7 @@ static void cohort_vnode_test_one_gig(struct kunit *test)
 	};
 	u64 bound[COHORT_VNODE_MAX + 1];
 
-	KUNIT_EXPECT_NULL(test, split(test, "a:256M,b:25%,c:rest", ram, 2, bound));
+	KUNIT_EXPECT_NULL(test, cohort_vnode_test_split(test, "a:256M,b:25%,c:rest", ram, 2, bound));
 	KUNIT_EXPECT_EQ(test, bound[0], 0x1000ULL);
 	KUNIT_EXPECT_EQ(test, bound[1], (u64)SZ_256M);
 	KUNIT_EXPECT_EQ(test, bound[2], (u64)SZ_512M);
@@ -65,12 +66,12 @@ static void cohort_vnode_test_four_gig(struct kunit *test)
 	};
 	u64 bound[COHORT_VNODE_MAX + 1], has;
 
-	KUNIT_EXPECT_NULL(test, split(test, "a:rest,b:1G", ram, 3, bound));
+	KUNIT_EXPECT_NULL(test, cohort_vnode_test_split(test, "a:rest,b:1G", ram, 3, bound));
 	KUNIT_EXPECT_EQ(test, bound[1] % ALIGN_TO, 0ULL);
 	has = cohort_ram_between(ram, 3, bound[1], bound[2]);
 	KUNIT_EXPECT_LE(test, has, (u64)SZ_1G + ALIGN_TO);
 	KUNIT_EXPECT_GE(test, has, (u64)SZ_1G - ALIGN_TO);
-	KUNIT_EXPECT_NULL(test, split(test, "a:3G,b:rest", ram, 3, bound));
+	KUNIT_EXPECT_NULL(test, cohort_vnode_test_split(test, "a:3G,b:rest", ram, 3, bound));
 	KUNIT_EXPECT_GT(test, bound[1], (u64)SZ_4G);
 	has = cohort_ram_between(ram, 3, bound[0], bound[1]);
 	KUNIT_EXPECT_LE(test, has, 3ULL * SZ_1G + ALIGN_TO);
@@ -85,7 +86,7 @@ static void cohort_vnode_test_real_numa(struct kunit *test)
 	u64 bound[COHORT_VNODE_MAX + 1], at, end, sum[2] = {};
 	unsigned int i, node, pieces = 0;
 
-	KUNIT_EXPECT_NULL(test, split(test, "a:1536M,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NULL(test, cohort_vnode_test_split(test, "a:1536M,b:rest", ram, 1, bound));
 	for (i = 0; i + 1 < ARRAY_SIZE(phys); i++) {
 		for (at = phys[i]; at < phys[i + 1]; at = end, pieces++) {
 			end = phys[i + 1];
@@ -105,11 +106,11 @@ static void cohort_vnode_test_too_big(struct kunit *test)
 	static const struct cohort_span ram[] = { { 0, SZ_1G } };
 	u64 bound[COHORT_VNODE_MAX + 1];
 
-	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:1G,b:rest", ram, 1, bound));
-	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:1000M,b:rest", ram, 1, bound));
-	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:60%,b:50%,c:rest", ram, 1, bound));
-	KUNIT_EXPECT_NOT_NULL(test, split(test, "a:16M,b:rest", ram, 1, bound));
-	KUNIT_EXPECT_NULL(test, split(test, "a:992M,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NOT_NULL(test, cohort_vnode_test_split(test, "a:1G,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NOT_NULL(test, cohort_vnode_test_split(test, "a:1000M,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NOT_NULL(test, cohort_vnode_test_split(test, "a:60%,b:50%,c:rest", ram, 1, bound));
+	KUNIT_EXPECT_NOT_NULL(test, cohort_vnode_test_split(test, "a:16M,b:rest", ram, 1, bound));
+	KUNIT_EXPECT_NULL(test, cohort_vnode_test_split(test, "a:992M,b:rest", ram, 1, bound));
 }
 
 static void cohort_vnode_test_unusable(struct kunit *test)

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The frames of the page-cache-preferred area: making it, changing its size, how they look
+ * to others, and what becomes of it when some are lost.
+ */
+#include <linux/mm.h>
+
+#include "cohort_pcpa_test.h"
+
+static void cohort_pcpa_test_refused(struct kunit *test)
+{
+	u64 memory = PFN_PHYS((u64)totalram_pages());
+
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(ALIGN(memory, BLOCK_BYTES), COHORT_ANY_BASE),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(BLOCK_BYTES + PAGE_SIZE, COHORT_ANY_BASE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(BLOCK_BYTES, BLOCK_BYTES / 2), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(ALIGN_DOWN(memory - 1, BLOCK_BYTES),
+						 COHORT_ANY_BASE), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().size, 0UL);
+}
+
+static void cohort_pcpa_test_resize(struct kunit *test)
+{
+	struct cohort_pcpa_sizes sizes;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	sizes = cohort_pcpa_test_look();
+	KUNIT_EXPECT_EQ(test, sizes.size, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, sizes.free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().base, sizes.base);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(2 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES / 2);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(8 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().size, 2 * AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 0UL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(4 * BLOCK_BYTES,
+						 PFN_PHYS(cohort_pcpa_test_look().base + 512)),
+			-EINVAL);
+	cohort_pcpa_test_end(test);
+}
+
+/* Switched off, pages in use stay where they are; they are ordinary when freed. */
+static void cohort_pcpa_test_off_in_use(struct kunit *test)
+{
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	page = cohort_pcpa_piece(GFP_KERNEL | __GFP_COMP, 4);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	cohort_pcpa_test_end(test);
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	__free_pages(page, 4);
+}
+
+static bool cohort_pcpa_test_whole_chunk(unsigned long pfn)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	return PageBuddy(page) && buddy_order(page) == COHORT_CHUNK_ORDER &&
+	       cohort_page_parked(page);
+}
+
+/* Free pages look free to every observer, and reserved. */
+static void cohort_pcpa_test_visible(struct kunit *test)
+{
+	unsigned long base, pfn, wrong = 0;
+	struct zone *zone;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	zone = cohort_area.zone;
+	base = cohort_pcpa_test_look().base;
+	for (pfn = base; pfn < base + AREA_PAGES; pfn += COHORT_CHUNK)
+		wrong += !cohort_pcpa_test_whole_chunk(pfn);
+	KUNIT_EXPECT_EQ(test, wrong, 0UL);
+	KUNIT_EXPECT_EQ(test, zone->cohort_reserved, AREA_PAGES);
+	KUNIT_EXPECT_GE(test, zone_page_state_snapshot(zone, NR_FREE_PAGES), AREA_PAGES);
+	KUNIT_EXPECT_GE(test, cohort_unusable_free(zone), AREA_PAGES);
+	cohort_pcpa_test_end(test);
+	KUNIT_EXPECT_EQ(test, zone->cohort_reserved, cohort_pcpa_test_look().free);
+}
+
+/* One frame is bad: the others of its piece are the area's as before. */
+static void cohort_pcpa_test_poisoned(struct kunit *test)
+{
+	struct page *page;
+	unsigned long i;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_want();
+	page = cohort_pcpa_piece(GFP_KERNEL, 4);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	cohort_dissolve_range(page_to_pfn(page) + 5, page_to_pfn(page) + 6);
+	SetPageHWPoison(page + 5);
+	split_page(page, 4);
+	for (i = 0; i < 16; i++)
+		__free_page(page + i);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES - 1);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().size, AREA_PAGES);
+	ClearPageHWPoison(page + 5);
+	cohort_buddy_give(page + 5, 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().client, 0UL);
+	cohort_pcpa_test_end(test);
+}
+
+/* Memory that goes offline takes its chunks along; the others serve on. */
+static void cohort_pcpa_test_lost(struct kunit *test)
+{
+	unsigned long base, half = AREA_PAGES / 2;
+	struct cohort_pcpa_test_cache cache;
+	struct page *page;
+
+	cohort_pcpa_test_full_begin(test, &cache);
+	base = cohort_pcpa_test_look().base;
+	cohort_fixed_leave(base, base + pageblock_nr_pages);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, pageblock_nr_pages);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().cache, AREA_PAGES - pageblock_nr_pages);
+	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_transient(base));
+	page = cohort_pcpa_alloc(AREA_PAGES, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(page), -ENOMEM);
+	page = cohort_pcpa_alloc(half, GFP_KERNEL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(page));
+	cohort_pcpa_free(page, half);
+	cohort_quick_reclaim(AREA_PAGES, 4);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES - pageblock_nr_pages);
+	cohort_pcpa_test_full_end(test, &cache);
+}
+
+/* A search for contiguous memory finds other memory. */
+static void cohort_pcpa_test_beside(struct kunit *test)
+{
+	unsigned long base, nr = cohort_area_align(), at, i;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	base = cohort_pcpa_test_look().base;
+	KUNIT_EXPECT_EQ(test, cohort_frames_find(NUMA_NO_NODE, nr, base), 0UL);
+	at = cohort_frames_find(NUMA_NO_NODE, nr, 0);
+	KUNIT_EXPECT_TRUE(test, at && (at + nr <= base || at >= base + AREA_PAGES));
+	for (i = 0; at && i < nr; i++)
+		__free_page(pfn_to_page(at + i));
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 0UL);
+	cohort_pcpa_test_end(test);
+}
+
+/* A window from the middle of one chunk to that of another. */
+static void cohort_pcpa_test_window(struct kunit *test)
+{
+	unsigned long start, nr = 300, i;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_want();
+	start = cohort_pcpa_test_look().base + 112;
+	KUNIT_ASSERT_TRUE(test, cohort_area_hold(start, nr));
+	KUNIT_EXPECT_EQ(test, cohort_area_held(start, nr), nr);
+	KUNIT_EXPECT_EQ(test, cohort_chunk_room(cohort_pcpa_test_look().base, 0), 0UL);
+	KUNIT_EXPECT_TRUE(test, cohort_area_unhold(start, nr, true));
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().client, nr);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES - nr);
+	KUNIT_EXPECT_EQ(test, cohort_chunk_room(cohort_pcpa_test_look().base, 4), 112UL);
+	page = pfn_to_page(start);
+	for (i = 0; i < nr; i++)
+		cohort_buddy_give(page + i, 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().client, 0UL);
+	KUNIT_EXPECT_TRUE(test, cohort_pcpa_test_whole_chunk(cohort_pcpa_test_look().base));
+	cohort_pcpa_test_end(test);
+}
+
+/* Blocks of a scheme and the area come and go in any order. */
+static void cohort_pcpa_test_beside_blocks(struct kunit *test)
+{
+	bool was_on = static_key_enabled(&cohort_region_key);
+
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(true), 0);
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(false), 0);
+	KUNIT_EXPECT_TRUE(test, cohort_enabled());
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_soft(), 0UL);
+	KUNIT_ASSERT_EQ(test, cohort_region_switch(true), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	cohort_pcpa_test_end(test);
+	KUNIT_EXPECT_TRUE(test, cohort_enabled());
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(was_on), 0);
+}
+
+static struct kunit_case cohort_pcpa_frames_test_cases[] = {
+	KUNIT_CASE(cohort_pcpa_test_refused),
+	KUNIT_CASE(cohort_pcpa_test_resize),
+	KUNIT_CASE(cohort_pcpa_test_off_in_use),
+	KUNIT_CASE(cohort_pcpa_test_visible),
+	KUNIT_CASE(cohort_pcpa_test_poisoned),
+	KUNIT_CASE(cohort_pcpa_test_lost),
+	KUNIT_CASE(cohort_pcpa_test_beside),
+	KUNIT_CASE(cohort_pcpa_test_window),
+	KUNIT_CASE(cohort_pcpa_test_beside_blocks),
+	{}
+};
+
+static struct kunit_suite cohort_pcpa_frames_test_suite = {
+	.name = "cohort_pcpa_frames",
+	.test_cases = cohort_pcpa_frames_test_cases,
+};
+kunit_test_suite(cohort_pcpa_frames_test_suite);
