@@ -303,28 +303,19 @@ int cohort_zones_init(void)
 	return 0;
 }
 
-static void cohort_slots(void (*visit)(struct cohort_block *blk, void *data), void *data)
+static void cohort_span_count(const struct cohort_table_span *span, unsigned long *nr)
 {
-	const struct cohort_table *table = READ_ONCE(cohort_table);
 	unsigned int order = cohort_block_order();
-	unsigned long i, at;
+	const char *slot = READ_ONCE(span->slot[order]);
+	unsigned long at;
 
-	for (i = 0; i < table->nr; i++) {
-		const struct cohort_table_span *span = READ_ONCE(table->span[i]);
-		char *slot = span ? READ_ONCE(span->slot[order]) : NULL;
+	for (at = 0; slot && at < COHORT_SPAN_PAGES >> order; at++) {
+		const struct cohort_block *blk = (const void *)(slot + at * cohort_slot_size(order));
+		const struct cohort_room *room = READ_ONCE(blk->room);
 
-		for (at = 0; slot && at < COHORT_SPAN_PAGES >> order; at++)
-			visit((struct cohort_block *)(slot + at * cohort_slot_size(order)), data);
+		if (room)
+			nr[room->dom->kind]++;
 	}
-}
-
-static void cohort_slot_count(struct cohort_block *blk, void *data)
-{
-	struct cohort_room *room = READ_ONCE(blk->room);
-	unsigned long *nr = data;
-
-	if (room)
-		nr[room->dom->kind]++;
 }
 
 /**
@@ -337,12 +328,18 @@ static void cohort_slot_count(struct cohort_block *blk, void *data)
  */
 unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS])
 {
-	unsigned long sum = 0;
+	const struct cohort_table *table = READ_ONCE(cohort_table);
+	unsigned long i, sum = 0;
 	unsigned int kind;
 
 	memset(nr, 0, sizeof(*nr) * COHORT_NR_KINDS);
 	rcu_read_lock();
-	cohort_slots(cohort_slot_count, nr);
+	for (i = 0; i < table->nr; i++) {
+		const struct cohort_table_span *span = READ_ONCE(table->span[i]);
+
+		if (span)
+			cohort_span_count(span, nr);
+	}
 	rcu_read_unlock();
 	for (kind = 0; kind < COHORT_NR_KINDS; kind++)
 		sum += nr[kind];

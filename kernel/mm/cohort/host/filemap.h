@@ -7,7 +7,9 @@
 #define _MM_COHORT_FILEMAP_H
 
 #include <linux/cohort.h>
+#include <linux/fs.h>
 #include <linux/pagemap.h>
+#include <linux/sched.h>
 
 struct folio *__cohort_cache_folio(struct address_space *mapping, gfp_t gfp);
 
@@ -24,6 +26,14 @@ cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 	if (cohort_owners() && !order)
 		return __cohort_cache_folio(mapping, gfp);
 	return filemap_alloc_folio_noprof(gfp, order);
+}
+
+/* Pages of a file that are read, not written: those can be dropped. */
+static inline bool cohort_reads_only(struct address_space *mapping, gfp_t gfp)
+{
+	return (gfp & __GFP_MOVABLE) && !(gfp & __GFP_WRITE) && mapping->host &&
+	       S_ISREG(mapping->host->i_mode) && !mapping_unevictable(mapping) &&
+	       !(current->flags & PF_MEMALLOC_PIN);
 }
 
 void __cohort_read_around(struct readahead_control *ractl);

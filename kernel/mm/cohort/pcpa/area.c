@@ -85,6 +85,8 @@ static struct cohort_chunk *cohort_chunk_at(const struct cohort_block *blk)
  * cohort_chunk_of() - the chunk of a frame
  * @pfn: any frame number
  *
+ * Without a lock for those that only want to know whether there is one.
+ *
  * Return: the chunk, or NULL if the frame is not the area's.
  */
 struct cohort_chunk *cohort_chunk_of(unsigned long pfn)
@@ -92,17 +94,6 @@ struct cohort_chunk *cohort_chunk_of(unsigned long pfn)
 	struct cohort_block *blk = cohort_block_of(pfn);
 
 	return blk && cohort_block_kept(blk) ? cohort_chunk_at(blk) : NULL;
-}
-
-/**
- * cohort_chunk_there() - is a frame the area's?
- * @pfn: any frame number
- *
- * Without a lock.
- */
-bool cohort_chunk_there(unsigned long pfn)
-{
-	return cohort_chunk_of(pfn);
 }
 
 /* what fixed blocks are for */
@@ -508,6 +499,6 @@ static bool cohort_area_is_spared(void)
  */
 bool __cohort_pcpa_suffices(unsigned long pfn)
 {
-	return cohort_pcpa_state() == COHORT_PCACHE_ONLY && cohort_chunk_there(pfn) &&
+	return cohort_pcpa_state() == COHORT_PCACHE_ONLY && cohort_chunk_of(pfn) &&
 	       cohort_area_is_spared();
 }

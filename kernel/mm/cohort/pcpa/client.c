@@ -27,6 +27,7 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
+#include "../host/filemap.h"
 #include "pcpa.h"
 
 /* A client's single request clears so much at once: the next ones find it. */
@@ -110,7 +111,7 @@ void cohort_pcpa_want(void)
 
 /**
  * cohort_pcpa_got() - a client was given pages
- * @pages: how many
+ * @pages: how many; 0: none yet, and it is still at it
  */
 void cohort_pcpa_got(unsigned long pages)
 {
@@ -120,21 +121,6 @@ void cohort_pcpa_got(unsigned long pages)
 	cohort_pcpa_granted(&fsm);
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	count_vm_events(COHORT_PCPA_CLIENT, pages);
-}
-
-/**
- * cohort_pcpa_stay() - a client is still at it
- *
- * The timer waits for a request that takes longer than its turn.
- */
-void cohort_pcpa_stay(void)
-{
-	unsigned long flags;
-
-	cohort_pcpa_want();
-	spin_lock_irqsave(&fsm_lock, flags);
-	cohort_pcpa_granted(&fsm);
-	spin_unlock_irqrestore(&fsm_lock, flags);
 }
 
 /**
@@ -184,14 +170,6 @@ static bool cohort_pcpa_better_elsewhere(struct address_space *mapping, int nid)
 	return mapping_mapped(mapping) && cohort_pcpa_spare(nid, MAPPED_SPARE);
 }
 
-/* Pages of a file that are read, not written: those can be dropped. */
-static bool cohort_pcpa_is_clean(struct address_space *mapping, gfp_t gfp)
-{
-	return (gfp & __GFP_MOVABLE) && !(gfp & __GFP_WRITE) && mapping->host &&
-	       S_ISREG(mapping->host->i_mode) && !mapping_unevictable(mapping) &&
-	       !(current->flags & PF_MEMALLOC_PIN);
-}
-
 /**
  * __cohort_pcpa_cache() - a page of the area for the page cache
  * @mapping: file it will belong to
@@ -206,7 +184,7 @@ struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp,
 	struct page *page;
 	int nid;
 
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || !cohort_pcpa_is_clean(mapping, gfp))
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || !cohort_reads_only(mapping, gfp))
 		return NULL;
 	nid = cohort_area_node();
 	if (nid == NUMA_NO_NODE || (IS_ENABLED(CONFIG_NUMA) && !cohort_pcpa_node_ok(nid, nodes)) ||

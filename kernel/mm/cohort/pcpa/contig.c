@@ -176,11 +176,6 @@ static void cohort_window_drop(const struct window *w)
 	cohort_fixed_drain(cohort_area.zone);
 }
 
-static unsigned long cohort_window_free(const struct window *w)
-{
-	return cohort_area_held(w->start, w->nr);
-}
-
 /* A visit to each page of a window that is in use. */
 static void cohort_window_each(struct window *w, void (*visit)(struct window *w, unsigned long pfn))
 {
@@ -228,14 +223,16 @@ static bool cohort_window_empty(struct window *w)
 	unsigned long patience = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS / 8);
 
 	cohort_window_drop(w);
-	if (cohort_window_free(w) == w->nr)
+	if (cohort_area_held(w->start, w->nr) == w->nr)
 		return true;
 	lru_add_drain_all();
-	while (cohort_window_free(w) < w->nr) {
-		cohort_pcpa_stay();
+	while (cohort_area_held(w->start, w->nr) < w->nr) {
+		/* The timer waits for a request that takes longer than its turn. */
+		cohort_pcpa_want();
+		cohort_pcpa_got(0);
 		if (cohort_window_move(w))
 			patience = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS / 8);
-		if (cohort_window_free(w) == w->nr)
+		if (cohort_area_held(w->start, w->nr) == w->nr)
 			return true;
 		if (time_after(jiffies, patience) || time_after(jiffies, w->deadline) ||
 		    fatal_signal_pending(current))

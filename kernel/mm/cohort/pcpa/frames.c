@@ -65,7 +65,7 @@ static bool cohort_frames_ordinary(unsigned long pfn, unsigned long end, struct 
 static bool cohort_frames_kept(unsigned long pfn, unsigned long end)
 {
 	for (; pfn < end; pfn += COHORT_CHUNK)
-		if (cohort_chunk_there(pfn))
+		if (cohort_chunk_of(pfn))
 			return true;
 	return false;
 }

@@ -159,7 +159,6 @@ extern const struct cohort_keeper cohort_pcpa_keeper;
 bool cohort_area_lock(unsigned long *flags);
 void cohort_area_unlock(unsigned long flags);
 struct cohort_chunk *cohort_chunk_of(unsigned long pfn);
-bool cohort_chunk_there(unsigned long pfn);
 void cohort_chunk_free_map(const struct cohort_chunk *chunk, unsigned long *map);
 bool cohort_chunk_look(unsigned long pfn, struct cohort_look *look);
 unsigned long cohort_chunk_room(unsigned long pfn, unsigned int order);
@@ -189,7 +188,6 @@ extern unsigned int cohort_pcpa_timer_ms;
 enum cohort_pcpa_state cohort_pcpa_state(void);
 bool cohort_pcpa_spare(int nid, unsigned long pages);
 void cohort_pcpa_want(void);
-void cohort_pcpa_stay(void);
 void cohort_pcpa_got(unsigned long pages);
 struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order);
 struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp,

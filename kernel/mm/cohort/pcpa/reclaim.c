@@ -240,15 +240,6 @@ void cohort_area_drop(unsigned long start, unsigned long end)
 	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
 }
 
-/* Pages at hand are a part of larger pieces. */
-static void cohort_quick_drain(void)
-{
-	struct zone *zone = READ_ONCE(cohort_area.zone);
-
-	if (zone)
-		cohort_fixed_drain(zone);
-}
-
 /**
  * cohort_quick_reclaim() - make room for a client
  * @want: pages, in blocks of
@@ -264,10 +255,13 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 	struct job job = {
 		.want = want, .order = min(order, COHORT_CHUNK_ORDER),
 	};
+	struct zone *zone = READ_ONCE(cohort_area.zone);
 	unsigned long room, chunks;
 	u64 start = ktime_get_ns();
 
-	cohort_quick_drain();
+	/* Pages at hand are a part of larger pieces. */
+	if (zone)
+		cohort_fixed_drain(zone);
 	if (!cohort_quick_begin(&job))
 		return 0;
 	room = atomic_long_read(&job.room);

@@ -13,8 +13,6 @@
 #include "../cohort.h"
 #include "pcpa.h"
 
-#define K(pages) ((pages) << (PAGE_SHIFT - 10))
-
 static ssize_t cohort_pcpa_size_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct cohort_pcpa_sizes sizes;
@@ -108,7 +106,7 @@ static ssize_t cohort_pcpa_##_name##_show(struct kobject *kobj,		\
 	struct cohort_pcpa_sizes sizes;					\
 									\
 	cohort_pcpa_sizes(&sizes);					\
-	return sysfs_emit(buf, "%lu\n", K(sizes._field));		\
+	return sysfs_emit(buf, "%lu\n", COHORT_KB(sizes._field));	\
 }									\
 COHORT_ATTR_RO(cohort_pcpa, _name)
 

@@ -103,13 +103,10 @@ static struct folio *cohort_pull_target(struct folio *src, unsigned long private
 	return page_folio(page);
 }
 
-/* The first frame after what owns this one, if that is not to be drawn from; else the same. */
-static unsigned long cohort_pull_next(unsigned long pfn)
-{
-	return cohort_block_after(pfn, -1);
-}
-
-/* Clean pages of files that reclaim might drop next; others only where those are few. */
+/*
+ * Clean pages of files that reclaim might drop next; others only where those are few.  None
+ * out of a block, in which it would leave a hole.
+ */
 static bool cohort_pull_worth(struct page *page, bool scarce)
 {
 	unsigned long flags = READ_ONCE(page->flags);
@@ -120,7 +117,7 @@ static bool cohort_pull_worth(struct page *page, bool scarce)
 		return false;
 	if (file && !scarce && (cohort_page_hot(page) || flags & BIT(PG_referenced)))
 		return false;
-	return (file || scarce) && cohort_pull_next(page_to_pfn(page)) == page_to_pfn(page);
+	return (file || scarce) && cohort_block_after(page_to_pfn(page), -1) == page_to_pfn(page);
 }
 
 /* From one page to the end of its pageblock, or until there are so many. Return: the next. */
@@ -130,7 +127,7 @@ static unsigned long cohort_pull_block(unsigned long pfn, unsigned long want, bo
 	unsigned long end = ALIGN(pfn + 1, pageblock_nr_pages);
 	struct page *page = pfn_to_online_page(pfn);
 
-	if (!page || cohort_pull_next(pfn) == end)
+	if (!page || cohort_block_after(pfn, -1) == end)
 		return end;
 	for (; pfn < end && *nr < want; pfn++, page++)
 		if (cohort_pull_worth(page, scarce))

@@ -26,6 +26,7 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
+#include "../host/filemap.h"
 #include "vnode.h"
 
 /* Pages isolated at a time: a batch of one TLB flush. */
@@ -83,13 +84,6 @@ static long cohort_lend_keeps(const struct cohort_vnode *vn)
 }
 
 /* borrowing */
-
-static bool cohort_lend_may_hold(struct address_space *mapping, gfp_t gfp)
-{
-	return (gfp & __GFP_MOVABLE) && !(gfp & __GFP_WRITE) && mapping->host &&
-	       S_ISREG(mapping->host->i_mode) && !mapping_unevictable(mapping) &&
-	       !(current->flags & PF_MEMALLOC_PIN);
-}
 
 /* All three: false if the frame is out of the table's reach. */
 
@@ -175,7 +169,7 @@ struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
 {
 	struct cohort_vnode *from;
 
-	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp) || !cohort_lend_may_hold(mapping, gfp))
+	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp) || !cohort_reads_only(mapping, gfp))
 		return NULL;
 	from = cohort_lender_of(cohort_vnode_current());
 	return from ? cohort_lend_page(from, gfp) : NULL;

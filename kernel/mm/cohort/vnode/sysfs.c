@@ -13,8 +13,6 @@
 #include "../cohort.h"
 #include "vnode.h"
 
-#define K(pages) ((pages) << (PAGE_SHIFT - 10))
-
 /* vnode/ */
 
 static ssize_t cohort_vnode_layout_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -151,7 +149,7 @@ static ssize_t cohort_vnode_##_name##_show(struct kobject *kobj,	\
 {									\
 	const struct cohort_vnode *vn = cohort_vnode_at(kobj);		\
 									\
-	return sysfs_emit(buf, "%lu\n", K(_pages));			\
+	return sysfs_emit(buf, "%lu\n", COHORT_KB(_pages));		\
 }									\
 COHORT_ATTR_RO(cohort_vnode, _name)
 

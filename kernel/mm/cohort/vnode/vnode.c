@@ -76,30 +76,18 @@ early_param("cohort.vnode_default", cohort_vnode_default_setup);
 #ifdef CONFIG_ACPI
 static unsigned int acpi_cpus __initdata;
 
-static int __init cohort_vnode_count_lapic(union acpi_subtable_headers *header,
-					   const unsigned long end)
+static int __init cohort_vnode_count_cpu(union acpi_subtable_headers *header,
+					 const unsigned long end)
 {
-	const struct acpi_madt_local_apic *cpu = (void *)header;
+	u32 flags;
 
-	acpi_cpus += cpu->lapic_flags & ACPI_MADT_ENABLED;
-	return 0;
-}
-
-static int __init cohort_vnode_count_x2apic(union acpi_subtable_headers *header,
-					    const unsigned long end)
-{
-	const struct acpi_madt_local_x2apic *cpu = (void *)header;
-
-	acpi_cpus += cpu->lapic_flags & ACPI_MADT_ENABLED;
-	return 0;
-}
-
-static int __init cohort_vnode_count_gicc(union acpi_subtable_headers *header,
-					  const unsigned long end)
-{
-	const struct acpi_madt_generic_interrupt *cpu = (void *)header;
-
-	acpi_cpus += cpu->flags & ACPI_MADT_ENABLED;
+	if (header->common.type == ACPI_MADT_TYPE_LOCAL_APIC)
+		flags = ((struct acpi_madt_local_apic *)header)->lapic_flags;
+	else if (header->common.type == ACPI_MADT_TYPE_LOCAL_X2APIC)
+		flags = ((struct acpi_madt_local_x2apic *)header)->lapic_flags;
+	else
+		flags = ((struct acpi_madt_generic_interrupt *)header)->flags;
+	acpi_cpus += flags & ACPI_MADT_ENABLED;
 	return 0;
 }
 
@@ -108,9 +96,9 @@ static unsigned int __init cohort_vnode_count_acpi_cpus(void)
 	acpi_cpus = 0;
 	if (acpi_disabled)
 		return 0;
-	acpi_table_parse_madt(ACPI_MADT_TYPE_LOCAL_APIC, cohort_vnode_count_lapic, 0);
-	acpi_table_parse_madt(ACPI_MADT_TYPE_LOCAL_X2APIC, cohort_vnode_count_x2apic, 0);
-	acpi_table_parse_madt(ACPI_MADT_TYPE_GENERIC_INTERRUPT, cohort_vnode_count_gicc, 0);
+	acpi_table_parse_madt(ACPI_MADT_TYPE_LOCAL_APIC, cohort_vnode_count_cpu, 0);
+	acpi_table_parse_madt(ACPI_MADT_TYPE_LOCAL_X2APIC, cohort_vnode_count_cpu, 0);
+	acpi_table_parse_madt(ACPI_MADT_TYPE_GENERIC_INTERRUPT, cohort_vnode_count_cpu, 0);
 	return acpi_cpus;
 }
 #else
