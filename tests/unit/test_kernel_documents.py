@@ -57,4 +57,6 @@ def test_domains_are_walked_only_where_nothing_waits() -> None:
         *("cohort_dissolve_all", "cohort_free_in", "cohort_most_holes", "cohort_rooms_all"),
     }
     assert users("for_each_process") == {"core/process.c"}
-    assert users("cohort_each_process") == {"cohort.h", "core/process.c", "core/scheme.c"}
+    assert users("cohort_each_process") == {
+        *("cohort.h", "core/process.c", "core/scheme.c", "rightsize/rightsize.c"),
+    }

@@ -23,6 +23,7 @@
 #include <linux/mm.h>
 #include <linux/oom.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/compaction.h>
 #include <linux/sysfs.h>
 #include <linux/swap.h>
@@ -172,6 +173,11 @@ static void cohort_sizing_stop(void)
 	cohort_gap_set(COHORT_GAP_STOCK);
 }
 
+static void cohort_scope_note_task(struct task_struct *task)
+{
+	cohort_scope_note(task->mm, task->signal->oom_score_adj);
+}
+
 /* Bring the parts to where the switches say; with cohort_mutex. */
 static int cohort_rightsize_apply(void)
 {
@@ -188,10 +194,15 @@ static int cohort_rightsize_apply(void)
 	}
 	if (err)
 		return err;
-	if (scope)
+	if (scope == static_key_enabled(&cohort_scope_key))
+		return 0;
+	if (scope) {
 		static_branch_enable(&cohort_scope_key);
-	else
+		/* Roles written while the key was off. */
+		cohort_each_process(cohort_scope_note_task);
+	} else {
 		static_branch_disable(&cohort_scope_key);
+	}
 	return 0;
 }
 

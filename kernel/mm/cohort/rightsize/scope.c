@@ -38,8 +38,7 @@ unsigned int cohort_read_around_pages __read_mostly = COHORT_READ_AROUND;
  * @mm: its address space
  * @oom_score_adj: what was written
  *
- * The role is noted whether or not pages are chosen by it now, so that
- * switching on finds most processes where they belong.
+ * Where nothing asks for roles, none is noted; switching on looks at all processes once.
  */
 void cohort_scope_note(struct mm_struct *mm, int oom_score_adj)
 {

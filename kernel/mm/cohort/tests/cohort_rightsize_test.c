@@ -9,12 +9,13 @@
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/swap.h>
 #include <linux/xarray.h>
 
-#include "../cohort.h"
 #include "../host/filemap.h"
 #include "../rightsize/rightsize.h"
+#include "cohort_test.h"
 
 /* The state before the suite that runs now. */
 static bool cohort_rightsize_test_was_on;
@@ -118,6 +119,17 @@ static void cohort_rightsize_test_background(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(true), 0);
 	KUNIT_EXPECT_FALSE(test, vma_has_recency(&vma));
 	mmput(mm);
+}
+
+/* Roles that were written while nothing asked for them are found. */
+static void cohort_rightsize_test_late_role(struct kunit *test)
+{
+	cohort_test_map(test, 1);
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+	current->signal->oom_score_adj = COHORT_BACKGROUND_ADJ;
+	KUNIT_EXPECT_FALSE(test, test_bit(COHORT_MMF_BACKGROUND, &current->mm->flags));
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+	KUNIT_EXPECT_TRUE(test, test_bit(COHORT_MMF_BACKGROUND, &current->mm->flags));
 }
 
 /* A file of nothing, of which pages were evicted: reading ahead in it reads nothing. */
@@ -270,6 +282,7 @@ static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_boost),
 	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
 	KUNIT_CASE(cohort_rightsize_test_background),
+	KUNIT_CASE(cohort_rightsize_test_late_role),
 	KUNIT_CASE(cohort_rightsize_test_read_around),
 	KUNIT_CASE(cohort_rightsize_test_read_on),
 	KUNIT_CASE(cohort_rightsize_test_working_set),
@@ -280,6 +293,7 @@ static struct kunit_suite cohort_rightsize_test_suite = {
 	.name = "cohort_rightsize",
 	.suite_init = cohort_rightsize_test_suite_init,
 	.suite_exit = cohort_rightsize_test_suite_exit,
+	.init = cohort_test_wait,
 	.test_cases = cohort_rightsize_test_cases,
 };
 
