@@ -113,8 +113,8 @@ struct page *__cohort_breach(gfp_t gfp, unsigned int order, unsigned int alloc_f
 {
 	struct page *page = NULL;
 
-	if (cohort_pcpa_taking() && !order)
-		page = __cohort_pcpa_rmqueue(gfp, 0, alloc_flags, ac, true);
+	if (cohort_pcpa_taking() && order <= COHORT_BREACH_ORDER)
+		page = __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, true);
 	if (!page && cohort_enabled())
 		page = cohort_blocks_breach(gfp, order, alloc_flags, ac);
 	return page;

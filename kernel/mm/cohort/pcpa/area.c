@@ -234,11 +234,11 @@ static void cohort_chunk_mark(struct page *page, unsigned long n, enum cohort_us
 		bitmap_set(chunk->client, bit, n);
 		cohort_area.nr_client += n;
 	} else if (use == COHORT_USE_LENT) {
-		__set_bit(bit, chunk->lent);
-		cohort_area.nr_lent++;
+		bitmap_set(chunk->lent, bit, n);
+		cohort_area.nr_lent += n;
 	} else if (use == COHORT_USE_GIVEN) {
-		__set_bit(bit, chunk->given);
-		cohort_area.nr_given++;
+		bitmap_set(chunk->given, bit, n);
+		cohort_area.nr_given += n;
 	}
 }
 
@@ -351,24 +351,41 @@ static struct page *cohort_area_for_client(unsigned int order)
 	return page;
 }
 
+/* From the low end, too. */
+static struct page *cohort_area_for_others(unsigned int order, enum cohort_use use)
+{
+	unsigned long pfn = cohort_area.low, end = cohort_area.base + cohort_area.nr;
+	struct page *page = NULL;
+
+	if (!order)
+		cohort_area_lowest(&page, 1);
+	for (; order && !page && pfn < end; pfn += COHORT_CHUNK) {
+		struct cohort_chunk *chunk = cohort_chunk_open(pfn);
+
+		if (chunk)
+			page = cohort_block_piece(&chunk->blk, order);
+	}
+	if (page)
+		cohort_chunk_mark(page, 1UL << order, use);
+	return page;
+}
+
 /**
  * cohort_area_take() - free pages of the area
- * @order: how many; single pages only but for clients
+ * @order: how many; COHORT_BREACH_ORDER at most but for clients
  * @use: what for; not the page cache
  *
  * Return: pages with refcount 0, for cohort_area_prep(), or NULL.
  */
 struct page *cohort_area_take(unsigned int order, enum cohort_use use)
 {
-	struct page *page = NULL;
+	struct page *page;
 	unsigned long flags;
 
 	if (!cohort_area_lock(&flags))
 		return NULL;
-	if (use == COHORT_USE_CLIENT)
-		page = cohort_area_for_client(order);
-	else if (cohort_area_lowest(&page, 1))
-		cohort_chunk_mark(page, 1, use);
+	page = use == COHORT_USE_CLIENT ? cohort_area_for_client(order) :
+					  cohort_area_for_others(order, use);
 	cohort_area_unlock(flags);
 	return page;
 }

@@ -36,7 +36,7 @@
 /* Free pages that the page cache may still need are not lent. */
 #define LEND_KEEP	64UL
 
-/* Part of the area that may be given away for good, to what would have got no page. */
+/* Part of the area that may be given to what would get no page, and may never leave. */
 #define GIVE_SHIFT	2
 
 /* Part of the area that may be lent for files that are being written. */
@@ -220,13 +220,18 @@ static bool cohort_area_allowed(gfp_t gfp, unsigned int alloc_flags,
 				cohort_zone_allowed(zone, gfp, alloc_flags, ac)));
 }
 
-static bool cohort_pcpa_may_lend(gfp_t gfp, const struct alloc_context *ac, bool last)
+/* It is moved away, as single pages are, when a client needs its place. */
+static bool cohort_pcpa_will_leave(unsigned int order, const struct alloc_context *ac)
+{
+	return !order && ac->migratetype == MIGRATE_MOVABLE &&
+	       !(current->flags & (PF_MEMALLOC | PF_MEMALLOC_PIN));
+}
+
+static bool cohort_pcpa_may_lend(gfp_t gfp, bool last)
 {
 	struct cohort_pcpa_sizes sizes;
 
-	if (ac->migratetype != MIGRATE_MOVABLE || !(gfp & __GFP_DIRECT_RECLAIM) ||
-	    (current->flags & (PF_MEMALLOC | PF_MEMALLOC_PIN)) ||
-	    cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+	if (!last && !(gfp & __GFP_DIRECT_RECLAIM))
 		return false;
 	cohort_pcpa_sizes(&sizes);
 	if (sizes.free <= LEND_KEEP)
@@ -275,17 +280,37 @@ static bool cohort_pcpa_entitled_to(unsigned int order)
 }
 
 /*
- * A request that may not wait would fail, and one that says so because nothing is left to
- * wait for would have a process killed.  Its page may never leave, so only a part of the
- * area is for that, and nothing while a client is served.
+ * A request that does not wait would fail.  Its page may never leave, so only a part of the
+ * area is for that.
  */
-static bool cohort_pcpa_may_give(void)
+static bool cohort_pcpa_may_give(gfp_t gfp)
 {
 	struct cohort_pcpa_sizes sizes;
 
 	cohort_pcpa_sizes(&sizes);
-	return cohort_pcpa_state() == COHORT_PCACHE_ONLY && sizes.free > LEND_KEEP &&
+	return !(gfp & __GFP_DIRECT_RECLAIM) && sizes.free > LEND_KEEP &&
 	       READ_ONCE(cohort_area.nr_given) < sizes.size >> GIVE_SHIFT;
+}
+
+/*
+ * The last look before a process is killed: of all that breach, __alloc_pages_may_oom() alone
+ * asks for the high watermark.  For these requests it kills none, and they may fail.
+ */
+static bool cohort_pcpa_or_kill(gfp_t gfp, unsigned int alloc_flags)
+{
+	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH &&
+	       !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE));
+}
+
+static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
+				 bool lend, bool last)
+{
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+		return false;
+	if (last && cohort_pcpa_or_kill(gfp, alloc_flags))
+		return true;
+	return lend ? cohort_pcpa_may_lend(gfp, last) :
+		      last && !order && cohort_pcpa_may_give(gfp);
 }
 
 /**
@@ -294,28 +319,28 @@ static bool cohort_pcpa_may_give(void)
  * @order: its order
  * @alloc_flags: ALLOC_* of the request
  * @ac: its context
- * @last: there is nothing else
+ * @last: there is nothing else, and @order is COHORT_BREACH_ORDER at most
  *
  * A large piece for an entitled process; or a single page that can be moved, on loan,
- * before kswapd is woken.
+ * before kswapd is woken.  At last also what cannot leave, for a request that would fail, a
+ * part of the area at most; and all that is free, before a process is killed for it.
  */
 struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				   const struct alloc_context *ac, bool last)
 {
+	bool lend = cohort_pcpa_will_leave(order, ac);
 	struct page *page;
-	bool give;
 
-	if (order)
-		return cohort_pcpa_entitled_to(order) && cohort_pcpa_may_reclaim(gfp) && !last ?
+	if (order && !last)
+		return cohort_pcpa_entitled_to(order) && cohort_pcpa_may_reclaim(gfp) ?
 		       cohort_pcpa_client_page(gfp, order, alloc_flags, ac) : NULL;
-	give = last && !(gfp & __GFP_DIRECT_RECLAIM);
-	if (!(give ? cohort_pcpa_may_give() : cohort_pcpa_may_lend(gfp, ac, last)) ||
+	if (!cohort_pcpa_may_have(gfp, order, alloc_flags, lend, last) ||
 	    !cohort_area_allowed(gfp, alloc_flags, ac))
 		return NULL;
-	page = cohort_area_take(0, give ? COHORT_USE_GIVEN : COHORT_USE_LENT);
-	if (!page || !cohort_area_prep(page, 0, gfp, alloc_flags))
+	page = cohort_area_take(order, lend ? COHORT_USE_LENT : COHORT_USE_GIVEN);
+	if (!page || !cohort_area_prep(page, order, gfp, alloc_flags))
 		return NULL;
-	count_vm_event(give ? COHORT_PCPA_GIVEN : COHORT_PCPA_LENT);
+	count_vm_events(lend ? COHORT_PCPA_LENT : COHORT_PCPA_GIVEN, 1 << order);
 	cohort_pcpa_tidy_soon();
 	return page;
 }

@@ -47,7 +47,7 @@
  * struct cohort_chunk - a fixed block of the area
  * @client: frames that clients have
  * @lent: frames that hold what can be moved away, or will be clean page cache
- * @given: frames that hold what cannot leave, of requests that would have failed
+ * @given: frames that hold what cannot leave, of requests that would have failed or killed
  * @held: what is free in it is kept for one contiguous piece
  * @blk: the block
  *
@@ -143,7 +143,7 @@ enum cohort_busy {
  * enum cohort_use - what a page of the area is taken for
  * @COHORT_USE_CACHE: a clean page of a file
  * @COHORT_USE_LENT: a movable page of any process, while memory is short
- * @COHORT_USE_GIVEN: a page of any request that would have got none
+ * @COHORT_USE_GIVEN: pages of any request that would have got none
  * @COHORT_USE_CLIENT: an entitled client
  */
 enum cohort_use {

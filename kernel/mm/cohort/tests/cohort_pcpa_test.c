@@ -284,6 +284,25 @@ static void cohort_pcpa_test_lent_once(struct kunit *test)
 #endif
 }
 
+/* A page that can be moved is on loan, whether its request waits or not. */
+static void cohort_pcpa_test_lent_movable(struct kunit *test)
+{
+	gfp_t gfp = GFP_NOWAIT | __GFP_MOVABLE;
+	struct alloc_context ac;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_test_context(&ac, gfp);
+	KUNIT_EXPECT_NULL(test, __cohort_pcpa_rmqueue(gfp, 0, 0, &ac, false));
+	page = __cohort_pcpa_rmqueue(gfp, 0, 0, &ac, true);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 1UL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 0UL);
+	__free_page(page);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
+	cohort_pcpa_test_end(test);
+}
+
 static unsigned long cohort_pcpa_test_give_all(struct list_head *list,
 						const struct alloc_context *ac)
 {
@@ -321,6 +340,60 @@ static void cohort_pcpa_test_given(struct kunit *test)
 	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
 	cohort_pcpa_want();
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_give_all(&list, &ac), 0UL);
+	cohort_pcpa_test_end(test);
+}
+
+static struct page *cohort_pcpa_test_or_kill(gfp_t gfp, unsigned int order)
+{
+	struct alloc_context ac;
+
+	cohort_test_context(&ac, gfp);
+	return __cohort_pcpa_rmqueue(gfp & ~__GFP_DIRECT_RECLAIM, order,
+				     ALLOC_WMARK_HIGH | ALLOC_CPUSET | COHORT_ALLOC_BREACH, &ac,
+				     true);
+}
+
+/* A request for which a process would be killed has all that is free, in pieces, too. */
+static void cohort_pcpa_test_before_a_kill(struct kunit *test)
+{
+	struct page *page, *next;
+	unsigned int order;
+	LIST_HEAD(list);
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	KUNIT_EXPECT_NULL(test, cohort_pcpa_test_or_kill(GFP_KERNEL | __GFP_RETRY_MAYFAIL, 1));
+	for (order = 0; order <= COHORT_BREACH_ORDER; order++) {
+		page = cohort_pcpa_test_or_kill(GFP_KERNEL, order);
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 1UL << order);
+		__free_pages(page, order);
+	}
+	while ((page = cohort_pcpa_test_or_kill(GFP_KERNEL, COHORT_BREACH_ORDER)))
+		list_add(&page->lru, &list);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, AREA_PAGES);
+	list_for_each_entry_safe(page, next, &list, lru)
+		__free_pages(page, COHORT_BREACH_ORDER);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
+	cohort_pcpa_want();
+	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_or_kill(GFP_KERNEL, 0), "a client has come");
+	cohort_pcpa_test_end(test);
+}
+
+/* The page allocator's last look comes here with pieces as large as it kills for. */
+static void cohort_pcpa_test_breach(struct kunit *test)
+{
+	struct alloc_context ac;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_test_context(&ac, GFP_KERNEL);
+	page = __cohort_breach(GFP_KERNEL & ~__GFP_DIRECT_RECLAIM, COHORT_BREACH_ORDER,
+			       ALLOC_WMARK_HIGH | COHORT_ALLOC_BREACH, &ac);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_NOT_NULL(test, cohort_chunk_of(page_to_pfn(page)));
+	__free_pages(page, COHORT_BREACH_ORDER);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
 	cohort_pcpa_test_end(test);
 }
 
@@ -405,7 +478,10 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_contiguous),
 	KUNIT_CASE(cohort_pcpa_test_busy),
 	KUNIT_CASE(cohort_pcpa_test_lent_once),
+	KUNIT_CASE(cohort_pcpa_test_lent_movable),
+	KUNIT_CASE(cohort_pcpa_test_breach),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_given),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_before_a_kill),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_suffices),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_announced),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_timer),
