@@ -257,11 +257,17 @@ static void cohort_rooms_all(void)
 	rcu_read_unlock();
 }
 
-/*
- * Memory comes and goes.  Pages that go offline are isolated already: no block of
- * theirs can be acquired any more, and those there are lose their owners here.
+/**
+ * cohort_memory_notify() - memory comes and goes
+ * @nb: the notifier
+ * @action: what happens to it
+ * @data: which it is
+ *
+ * Pages that go offline are isolated already: no block of theirs can be acquired any more, and
+ * those there are lose their owners.  But fixed ones do when all is done, of which nothing is
+ * handed out meanwhile: it may fail, and they could not be made again around what is in use.
  */
-static int cohort_memory_notify(struct notifier_block *nb, unsigned long action, void *data)
+int cohort_memory_notify(struct notifier_block *nb, unsigned long action, void *data)
 {
 	const struct memory_notify *mem = data;
 	unsigned long end = mem->start_pfn + mem->nr_pages;
@@ -279,6 +285,8 @@ static int cohort_memory_notify(struct notifier_block *nb, unsigned long action,
 		break;
 	case MEM_GOING_OFFLINE:
 		cohort_range_dissolve(mem->start_pfn, end);
+		break;
+	case MEM_OFFLINE:
 		cohort_fixed_leave(mem->start_pfn, end);
 		break;
 	}

@@ -40,6 +40,7 @@ struct cohort_table {
 };
 
 /* core/table.c */
+struct notifier_block;
 extern struct cohort_table *cohort_table;
 extern unsigned int cohort_slot_order;
 int cohort_table_init(unsigned int order);
@@ -47,6 +48,7 @@ int cohort_table_lend(void (*back)(unsigned long pfn));
 void cohort_lent_return(unsigned long pfn);
 int cohort_spans_init(void);
 int cohort_zones_init(void);
+int cohort_memory_notify(struct notifier_block *nb, unsigned long action, void *data);
 unsigned long cohort_lent_next(unsigned long pfn, unsigned long end);
 unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS]);
 void cohort_block_pieces(unsigned long nr[NR_PAGE_ORDERS]);

@@ -417,6 +417,22 @@ struct page *cohort_area_take_cache(void)
 	return page[nr];
 }
 
+static bool cohort_page_prep(struct page *page, gfp_t gfp, unsigned int alloc_flags)
+{
+	struct cohort_chunk *chunk;
+	unsigned long flags;
+
+	if (cohort_prep_pages(page, 0, gfp, alloc_flags, page_zone(page)))
+		return true;
+	if (!cohort_area_lock(&flags))
+		return false;
+	chunk = cohort_chunk_of(page_to_pfn(page));
+	if (chunk)
+		cohort_chunk_unmark(chunk, page_to_pfn(page) % COHORT_CHUNK, 1);
+	cohort_area_unlock(flags);
+	return false;
+}
+
 /**
  * cohort_area_prep() - make pages that were taken ready for use
  * @page: the first, from cohort_area_take()
@@ -424,18 +440,21 @@ struct page *cohort_area_take_cache(void)
  * @gfp: the request
  * @alloc_flags: ALLOC_* of the request
  *
- * Return: false if one of them is bad: that one is lost, the others are free again.
+ * Return: false if one of them is bad: that one stays out, no user's, and the others are
+ * free again.
  */
 bool cohort_area_prep(struct page *page, unsigned int order, gfp_t gfp,
 		      unsigned int alloc_flags)
 {
 	unsigned long i;
 
+	if (!order)
+		return cohort_page_prep(page, gfp, alloc_flags);
 	if (cohort_prep_pages(page, order, gfp, alloc_flags, page_zone(page)))
 		return true;
-	for (i = 0; order && i < 1UL << order; i++)
-		if (!PageHWPoison(page + i))
-			cohort_buddy_give(page + i, 0);
+	for (i = 0; i < 1UL << order; i++)
+		if (cohort_page_prep(page + i, gfp, alloc_flags))
+			__free_page(page + i);
 	return false;
 }
 

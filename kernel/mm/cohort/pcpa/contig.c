@@ -280,9 +280,10 @@ static bool cohort_window_prep(const struct window *w, gfp_t gfp)
 			break;
 	if (i == w->nr)
 		return true;
-	/* A page turned out to be bad: it has left; the others are free again. */
+	/* A page turned out to be bad: it stays out; the others are free again. */
 	for (bad = i++; i < w->nr; i++)
-		cohort_buddy_give(pfn_to_page(pfn + i), 0);
+		if (cohort_area_prep(pfn_to_page(pfn + i), 0, gfp, 0))
+			__free_page(pfn_to_page(pfn + i));
 	while (bad--)
 		__free_page(pfn_to_page(pfn + bad));
 	return false;

@@ -44,7 +44,7 @@ static bool cohort_frame_movable(struct page *page)
 	       (PageBuddy(page) || PageLRU(page) || __PageMovable(page) || !page_count(page));
 }
 
-/* Memory of one zone and one section, of a type that may be taken. */
+/* Online memory of one zone, in one map of pages, of a type that may be taken. */
 static bool cohort_frames_ordinary(unsigned long pfn, unsigned long end, struct zone *zone)
 {
 	struct page *page = pfn_to_online_page(pfn);
@@ -54,8 +54,13 @@ static bool cohort_frames_ordinary(unsigned long pfn, unsigned long end, struct 
 	    page_zone(pfn_to_page(end - 1)) != zone)
 		return false;
 	for (; pfn < end; pfn += pageblock_nr_pages) {
-		int mt = get_pageblock_migratetype(pfn_to_page(pfn));
+		int mt;
 
+		/* A zone may span holes of any size. */
+		page = pfn_to_online_page(pfn);
+		if (!page || page_zone(page) != zone)
+			return false;
+		mt = get_pageblock_migratetype(page);
 		if (is_migrate_cma(mt) || is_migrate_isolate(mt))
 			return false;
 	}
@@ -218,14 +223,14 @@ static int cohort_chunks_make(unsigned long start, unsigned long nr)
 	return err;
 }
 
-/* New frames next to those there are; the area may begin elsewhere then. */
-static int cohort_area_extend(unsigned long nr)
+/* New frames next to those there are; the area may begin elsewhere then, if it @moves. */
+static int cohort_area_extend(unsigned long nr, bool moves)
 {
 	struct zone *zone = cohort_area.zone;
 	unsigned long more = nr - cohort_area.nr, base = cohort_area.base, got;
 
 	got = cohort_frames_find(zone_to_nid(zone), more, base + cohort_area.nr);
-	if (!got && base > more) {
+	if (!got && moves && base > more) {
 		got = cohort_frames_find(zone_to_nid(zone), more, base - more);
 		base = got ? got : base;
 	}
@@ -282,8 +287,8 @@ static int cohort_area_grow(unsigned long nr, unsigned long base)
 
 	if (!cohort_pcpa_memory_for(nr - had))
 		return -ENOMEM;
-	if (had && !base)
-		err = cohort_area_extend(nr);
+	if (had)
+		err = cohort_area_extend(nr, !base);
 	if (err == -EBUSY && (!had || cohort_pcpa_memory_for(nr)))
 		err = cohort_area_new(nr, base);
 	return err == -EBUSY ? -ENOMEM : err;
@@ -306,8 +311,8 @@ int cohort_pcpa_resize(u64 size, u64 base)
 	int err = 0;
 
 	if (why) {
-		pr_err("%lluM: %s (%lluM, pageblock %lluM)\n", size >> 20, why, memory >> 20,
-		       align >> 20);
+		pr_err("%lluM: %s (memory %lluM, multiples of %lluM)\n", size >> 20, why,
+		       memory >> 20, align >> 20);
 		return -EINVAL;
 	}
 	mutex_lock(&cohort_pcpa_mutex);

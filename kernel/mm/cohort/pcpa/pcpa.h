@@ -10,7 +10,7 @@
  *	drop.c	dropping it
  *	trail.c	what of it is read again
  *	contig.c	contiguous pieces
- *	tidy.c	moving pages out and in, in the background
+ *	tidy.c	moving pages out and in, while no request waits
  *	sysfs.c	/sys/kernel/mm/cohort/pcpa/
  *
  * The area is a run of fixed blocks, called chunks here; what is free of them the
@@ -110,8 +110,8 @@ struct cohort_look {
  * @free: free pages
  * @cache: page cache
  * @client: entitled clients
- * @lent: others, while no client needed them
- * @other: others for good, or lost
+ * @lent: others, until a client needs them
+ * @other: others, until they free them, or gone offline
  */
 struct cohort_pcpa_sizes {
 	unsigned long base;

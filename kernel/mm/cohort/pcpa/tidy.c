@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moving pages into and out of the page-cache-preferred area, in the background.
+ * Moving pages into and out of the page-cache-preferred area, while no request waits.
  *
  * Out go pages that could not be dropped if a client came: dirty ones, loans,
  * while clients are served also what several processes share; and hot ones, which
@@ -50,7 +50,10 @@
 
 /* moving */
 
-/* Never from the area: it lends neither to clients' requests nor to those that do not wait. */
+/*
+ * From elsewhere: the area lends nothing while a client is served; and to a request that does
+ * not wait only where nothing else is left, while tidying needs pages to spare.
+ */
 static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long private)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
@@ -168,16 +171,17 @@ static unsigned int cohort_pull_move(struct list_head *list)
 /* So many cold pages, as far as more than @keep are free. Return: pages moved. */
 static unsigned int cohort_pull_in(unsigned int want, unsigned long keep)
 {
+	const struct zone *zone = READ_ONCE(cohort_area.zone);
 	struct cohort_pcpa_sizes sizes;
 	LIST_HEAD(list);
 
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+	if (!zone || cohort_pcpa_state() != COHORT_PCACHE_ONLY)
 		return 0;
 	cohort_pcpa_sizes(&sizes);
 	if (sizes.free <= keep)
 		return 0;
 	want = min(want, sizes.free - keep);
-	cohort_pull_collect(page_pgdat(pfn_to_page(sizes.base)), want, false, &list);
+	cohort_pull_collect(zone->zone_pgdat, want, false, &list);
 	return cohort_pull_move(&list);
 }
 
@@ -193,7 +197,7 @@ static unsigned int cohort_pull_turn(void)
 	return moved;
 }
 
-/* tidying, in the background */
+/* tidying */
 
 static void cohort_tidy_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(tidy, cohort_tidy_work);
@@ -318,7 +322,7 @@ static void cohort_tidy_work(struct work_struct *work)
 	if (moved >= 0)
 		moved += cohort_pull_turn();
 	cohort_pcpa_sizes(&sizes);
-	if (moved > 0 || sizes.other || sizes.lent)
+	if (moved > 0 || sizes.lent)
 		WRITE_ONCE(tidy_turns, TIDY_TURNS);
 	else
 		WRITE_ONCE(tidy_turns, READ_ONCE(tidy_turns) - !!READ_ONCE(tidy_turns));
@@ -332,7 +336,7 @@ static void cohort_tidy_work(struct work_struct *work)
 /**
  * cohort_pcpa_tidy_soon() - there is something to tidy, perhaps
  *
- * An area without users wakes no CPU.
+ * An area whose pages do not change, and that has nothing on loan, soon wakes no CPU.
  *
  * Context: any.
  */
@@ -374,17 +378,18 @@ void cohort_pcpa_tidy_for_client(void)
  */
 unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 {
+	const struct zone *zone = READ_ONCE(cohort_area.zone);
 	static unsigned long barren;
 	struct cohort_pcpa_sizes sizes;
 	unsigned long outside;
 	unsigned int nr;
 	LIST_HEAD(list);
 
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY || time_before(jiffies, READ_ONCE(barren)))
+	if (!zone || zone->zone_pgdat != pgdat || cohort_pcpa_state() != COHORT_PCACHE_ONLY ||
+	    time_before(jiffies, READ_ONCE(barren)))
 		return 0;
 	cohort_pcpa_sizes(&sizes);
-	if (sizes.free <= COHORT_AREA_KEEP ||
-	    page_to_nid(pfn_to_page(sizes.base)) != pgdat->node_id)
+	if (sizes.free <= COHORT_AREA_KEEP)
 		return 0;
 	outside = node_page_state(pgdat, NR_ACTIVE_FILE) + node_page_state(pgdat, NR_INACTIVE_FILE);
 	outside -= min(outside, sizes.cache);

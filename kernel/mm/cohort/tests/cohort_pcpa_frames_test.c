@@ -3,6 +3,7 @@
  * The frames of the page-cache-preferred area: making it, changing its size, how they look
  * to others, and what becomes of it when some are lost.
  */
+#include <linux/memory.h>
 #include <linux/mm.h>
 
 #include "cohort_pcpa_test.h"
@@ -23,6 +24,7 @@ static void cohort_pcpa_test_refused(struct kunit *test)
 static void cohort_pcpa_test_resize(struct kunit *test)
 {
 	struct cohort_pcpa_sizes sizes;
+	unsigned long base;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	sizes = cohort_pcpa_test_look();
@@ -32,12 +34,15 @@ static void cohort_pcpa_test_resize(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().base, sizes.base);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(2 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES / 2);
+	base = cohort_pcpa_test_look().base;
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(4 * BLOCK_BYTES, PFN_PHYS(base)), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().size, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().base, base);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(8 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().size, 2 * AREA_PAGES);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 0UL);
-	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(4 * BLOCK_BYTES,
-						 PFN_PHYS(cohort_pcpa_test_look().base + 512)),
-			-EINVAL);
+	base = cohort_pcpa_test_look().base;
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(4 * BLOCK_BYTES, PFN_PHYS(base + 512)), -EINVAL);
 	cohort_pcpa_test_end(test);
 }
 
@@ -103,6 +108,51 @@ static void cohort_pcpa_test_poisoned(struct kunit *test)
 	cohort_buddy_give(page + 5, 0);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().client, 0UL);
+	cohort_pcpa_test_end(test);
+}
+
+/* One turns out bad when it is taken: it is no user's, and the others are free again. */
+static void cohort_pcpa_test_bad(struct kunit *test)
+{
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_want();
+	page = cohort_area_take(4, COHORT_USE_CLIENT);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	SetPageHWPoison(page + 5);
+	KUNIT_EXPECT_FALSE(test, cohort_area_prep(page, 4, GFP_KERNEL, 0));
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().client, 0UL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES - 1);
+	KUNIT_EXPECT_FALSE(test, PageBuddy(page + 5));
+	ClearPageHWPoison(page + 5);
+	cohort_buddy_give(page + 5, 0);
+
+	page = cohort_area_take(0, COHORT_USE_LENT);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	SetPageHWPoison(page);
+	KUNIT_EXPECT_FALSE(test, cohort_area_prep(page, 0, GFP_KERNEL, 0));
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
+	ClearPageHWPoison(page);
+	cohort_buddy_give(page, 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	cohort_pcpa_test_end(test);
+}
+
+/* Memory that was to go offline and did not is the area's as before. */
+static void cohort_pcpa_test_offline(struct kunit *test)
+{
+	struct memory_notify mem = { .nr_pages = pageblock_nr_pages };
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	mem.start_pfn = cohort_pcpa_test_look().base;
+	cohort_memory_notify(NULL, MEM_GOING_OFFLINE, &mem);
+	cohort_memory_notify(NULL, MEM_CANCEL_OFFLINE, &mem);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 0UL);
+	cohort_memory_notify(NULL, MEM_OFFLINE, &mem);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES - pageblock_nr_pages);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, pageblock_nr_pages);
 	cohort_pcpa_test_end(test);
 }
 
@@ -194,6 +244,8 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_off_in_use),
 	KUNIT_CASE(cohort_pcpa_test_visible),
 	KUNIT_CASE(cohort_pcpa_test_poisoned),
+	KUNIT_CASE(cohort_pcpa_test_bad),
+	KUNIT_CASE(cohort_pcpa_test_offline),
 	KUNIT_CASE(cohort_pcpa_test_lost),
 	KUNIT_CASE(cohort_pcpa_test_beside),
 	KUNIT_CASE(cohort_pcpa_test_window),
