@@ -49,7 +49,6 @@ DECLARE_STATIC_KEY_FALSE(cohort_vnode_key);
 DECLARE_STATIC_KEY_FALSE(cohort_lend_key);
 DECLARE_STATIC_KEY_FALSE(cohort_pcpa_key);
 DECLARE_STATIC_KEY_FALSE(cohort_pcpa_take_key);
-DECLARE_STATIC_KEY_FALSE(cohort_trail_key);
 
 #define COHORT_IS(option, key)	(IS_BUILTIN(option) && static_branch_unlikely(&(key)))
 #define COHORT_WHEN(is, call)	do { if (is) call; } while (0)
@@ -201,7 +200,7 @@ bool __cohort_pcpa_transient(unsigned long pfn);
 void __cohort_pcpa_refault(const struct address_space *mapping, unsigned long index);
 #define cohort_pcpa_transient(pfn) (cohort_pcpa_there() && __cohort_pcpa_transient(pfn))
 #define cohort_pcpa_refault(...) \
-	COHORT_WHEN(COHORT_IS(CONFIG_COHORT_PCPA, cohort_trail_key), __cohort_pcpa_refault(__VA_ARGS__))
+	COHORT_WHEN(cohort_pcpa_there(), __cohort_pcpa_refault(__VA_ARGS__))
 
 /* Which nodes serve a request; lent memory comes back before any is reclaimed. */
 nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask);

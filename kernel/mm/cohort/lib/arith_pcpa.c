@@ -281,7 +281,7 @@ const char *cohort_pcpa_parse(const char *text, u64 *size, u64 *base)
  * cohort_pcpa_refuse() - can there be such an area?
  * @size: bytes
  * @base: address or COHORT_ANY_BASE
- * @align: bytes of a pageblock
+ * @align: bytes of a pageblock or of 512 pages, whichever is more
  * @memory: bytes of the machine
  *
  * Return: NULL, or why not.
@@ -291,8 +291,8 @@ const char *cohort_pcpa_refuse(u64 size, u64 base, u64 align, u64 memory)
 	if (size >= memory)
 		return "larger than memory";
 	if (size % align)
-		return "the size is not a multiple of a pageblock";
+		return "the size is not a multiple of a pageblock and of 512 pages";
 	if (base != COHORT_ANY_BASE && base % align)
-		return "the base is not aligned to a pageblock";
+		return "the base is not aligned to a pageblock and to 512 pages";
 	return NULL;
 }

@@ -357,6 +357,7 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
  */
 struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
 {
+	gfp = current_gfp_context(gfp);
 	if (!cohort_pcpa_taking() || !cohort_pcpa_entitled_to(order) ||
 	    !cohort_pcpa_may_reclaim(gfp | __GFP_RECLAIM))
 		return NULL;
@@ -390,14 +391,16 @@ struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order)
  * Each page has a reference of its own.
  *
  * Context: sleeps, at most COHORT_CONTIG_MS and what one page takes to move.
- * Return: the first page, or ERR_PTR(): -ENOMEM without an area or if clients
- * have too much of it, -EBUSY if a page did not go away, -EINTR.
+ * Return: the first page, or ERR_PTR(): -ENOMEM without an area or if too much of it is
+ * clients', given, poisoned or offline, -EBUSY if a page did not go away, -EINTR, -EINVAL where
+ * such a request may not reclaim.
  */
 struct page *cohort_pcpa_alloc(unsigned long nr, gfp_t gfp)
 {
 	struct page *page;
 	int err = 0;
 
+	gfp = current_gfp_context(gfp);
 	if (!nr || !cohort_pcpa_may_reclaim(gfp))
 		return ERR_PTR(-EINVAL);
 	page = cohort_pcpa_taking() ? cohort_pcpa_contig(nr, gfp, &err) : NULL;

@@ -5,14 +5,14 @@
  * Quick reclaim is algorithm 2 of the paper: two scanners, one from each end,
  * until they meet; but they look at no page that the maps say is free or a
  * client's, and stop as soon as the request can be met.  Dropped pages go in
- * batches (pcpa_drop.c).
+ * batches (drop.c).
  *
  * Mapped pages wait for a second round, and pages that several processes have
  * mapped for a third: those are many at once before the other CPUs are told to
  * forget them, as telling them takes as long as dropping hundreds of pages.
  *
  * Pages that cannot be dropped are moved: for a contiguous piece at once
- * (pcpa_contig.c), else in the background (pcpa_tidy.c).
+ * (contig.c), else by tidying (tidy.c).
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
@@ -302,7 +302,7 @@ static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
  * cohort_pcpa_announce() - a client is about to ask for pages
  * @pages: how many, all its requests together
  *
- * Room is made in the background while the client still waits for storage and
+ * Room is made asynchronously while the client still waits for storage and
  * for others.  If it does not come the page cache is back after the timer.
  *
  * Context: any.

@@ -13,8 +13,6 @@
 #include "../cohort.h"
 #include "pcpa.h"
 
-DEFINE_STATIC_KEY_FALSE(cohort_trail_key);
-
 static struct cohort_trail __rcu *trail;
 
 static u64 cohort_trail_hash(const struct address_space *mapping, pgoff_t index)
@@ -61,7 +59,7 @@ void cohort_trail_note(const struct address_space *mapping, pgoff_t index)
  * cohort_trail_resize() - remember as many pages as the area has
  * @pages: pages of it
  *
- * Never shrinks: what was dropped may still be read again.
+ * Never shrinks: what was dropped may still be read again.  Without an area nothing asks.
  *
  * Context: cohort_pcpa_mutex held.
  * Return: 0 or -ENOMEM.
@@ -78,8 +76,6 @@ int cohort_trail_resize(unsigned long pages)
 		return -ENOMEM;
 	cohort_trail_init(new, pages, new + 1);
 	rcu_assign_pointer(trail, new);
-	if (!old)
-		static_branch_enable(&cohort_trail_key);
 	synchronize_rcu();
 	kvfree(old);
 	return 0;

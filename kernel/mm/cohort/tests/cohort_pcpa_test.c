@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/swap.h>
 
 #include "../host/filemap.h"
@@ -228,6 +229,22 @@ static void cohort_pcpa_test_contiguous(struct kunit *test)
 	cohort_pcpa_free(two, half);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
 	cohort_pcpa_test_full_end(test, &cache);
+}
+
+/* A driver that is inside a file system may not drop page cache for its piece. */
+static void cohort_pcpa_test_may_not_reclaim(struct kunit *test)
+{
+	struct page *page;
+	unsigned int flags;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	flags = memalloc_nofs_save();
+	page = cohort_pcpa_alloc(1, GFP_KERNEL);
+	memalloc_nofs_restore(flags);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(page), -EINVAL);
+	if (!IS_ERR(page))
+		cohort_pcpa_free(page, 1);
+	cohort_pcpa_test_end(test);
 }
 
 /* A page with a reference more: another place if there is one, else an error in time. */
@@ -476,6 +493,7 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_reclaim_stops),
 	KUNIT_CASE(cohort_pcpa_test_reclaim_spares),
 	KUNIT_CASE(cohort_pcpa_test_contiguous),
+	KUNIT_CASE(cohort_pcpa_test_may_not_reclaim),
 	KUNIT_CASE(cohort_pcpa_test_busy),
 	KUNIT_CASE(cohort_pcpa_test_lent_once),
 	KUNIT_CASE(cohort_pcpa_test_lent_movable),

@@ -94,6 +94,18 @@ static unsigned long cohort_vnode_in_zones(const struct cohort_vnode *vn, enum z
 	return pages;
 }
 
+/* Where a free page is linked they are exact; the statistics lag behind. */
+static unsigned long cohort_vnode_parked(const struct cohort_vnode *vn)
+{
+	unsigned long pages = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		if (node_isset(zone_to_nid(zone), vn->nodes))
+			pages += cohort_unusable_free(zone);
+	return pages;
+}
+
 static unsigned long cohort_vnode_on_nodes(const struct cohort_vnode *vn, enum node_stat_item item)
 {
 	unsigned long pages = 0;
@@ -155,8 +167,7 @@ COHORT_ATTR_RO(cohort_vnode, _name)
 
 VNODE_KB(size_kb, cohort_vnode_managed(vn));
 VNODE_KB(free_kb, cohort_vnode_in_zones(vn, NR_FREE_PAGES));
-VNODE_KB(parked_kb, cohort_vnode_in_zones(vn, NR_COHORT_RESERVED) +
-		    cohort_vnode_in_zones(vn, NR_COHORT_OWNED));
+VNODE_KB(parked_kb, cohort_vnode_parked(vn));
 VNODE_KB(lent_kb, (unsigned long)atomic_long_read(&vn->lent));
 VNODE_KB(anon_kb, cohort_vnode_on_nodes(vn, NR_ANON_MAPPED));
 VNODE_KB(file_kb, cohort_vnode_on_nodes(vn, NR_FILE_PAGES) - cohort_vnode_on_nodes(vn, NR_SHMEM));

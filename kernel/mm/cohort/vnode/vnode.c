@@ -5,7 +5,7 @@
  *
  * The three parts of the paper: memory blocks to nodes
  * (cohort_vnode_setup_memblock()), the nodes themselves
- * (cohort_vnode_generate() in numa.h) and their CPU masks
+ * (cohort_vnode_generate() in host/numa_emulation.h) and their CPU masks
  * (cohort_vnode_set_cpumask()).
  *
  * A process has the role its address space says, which fork and exec copy; 0
