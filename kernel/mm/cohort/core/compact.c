@@ -21,6 +21,10 @@
 /* Blocks that are passed over, because they rest, before looking is given up. */
 #define COHORT_RESTING		64
 
+/* To move a page costs as much as to look at so many mappings; more are not counted. */
+#define COHORT_MOVE_COST	8U
+#define COHORT_MAPPED_COST	16
+
 /* The emptiest blocks of a room that may be emptied now. */
 static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_block **cand)
 {
@@ -58,14 +62,15 @@ static unsigned long cohort_block_slot(const struct cohort_block *blk, unsigned 
 }
 
 /*
- * Pages that would have to move.  Of the cache, clean inactive pages would
- * be dropped; everything else in use moves.
+ * What emptying a block costs.  Of the cache, clean inactive pages would be dropped;
+ * everything else in use moves.  Either way each mapping is looked at, and a page that many
+ * processes map is missed by them all.
  */
-static unsigned int cohort_survivors(const struct cohort_room *room,
-				     const struct cohort_block *blk)
+static unsigned int cohort_block_cost(const struct cohort_room *room,
+				      const struct cohort_block *blk)
 {
 	bool cache = room->dom->kind == COHORT_CACHE || room->dom->kind == COHORT_HOT;
-	unsigned int nr = 0, pages = cohort_pages();
+	unsigned int cost = 0, pages = cohort_pages();
 	unsigned long pfn = cohort_block_slot(blk, pages), end = pfn + pages;
 
 	while (pfn < end) {
@@ -77,17 +82,20 @@ static unsigned int cohort_survivors(const struct cohort_room *room,
 					    COHORT_MAX_ORDER);
 			continue;
 		}
-		nr += !cache || (page_flags & (BIT(PG_active) | BIT(PG_dirty)));
+		if (!cache || (page_flags & (BIT(PG_active) | BIT(PG_dirty))))
+			cost += COHORT_MOVE_COST;
+		/* Negative for what is no page of a process or a file. */
+		cost += clamp(atomic_read(&page->_mapcount) + 1, 0, COHORT_MAPPED_COST);
 		pfn++;
 	}
-	return nr;
+	return cost;
 }
 
 /**
  * cohort_pick_victim() - choose the block to empty next
  * @room: the room
  *
- * Of the emptiest few the one that needs the fewest pages moved.  The block
+ * Of the emptiest few the one that is cheapest to empty.  The block
  * being filled is excepted: its pages are the youngest of the domain, and its
  * free pages are about to be used.
  *
@@ -104,7 +112,7 @@ struct cohort_block *cohort_pick_victim(struct cohort_room *room)
 	unsigned long flags;
 
 	for (i = 0; i < nr; i++) {
-		unsigned int cost = cohort_survivors(room, cand[i]);
+		unsigned int cost = cohort_block_cost(room, cand[i]);
 
 		if (cost < least) {
 			least = cost;

@@ -114,20 +114,13 @@ static unsigned int cohort_rounds_eject(struct cohort_rounds *slot, unsigned int
 	return nr;
 }
 
-/* Room for @nr pages more of an owner; what has to leave for that is ejected. */
-static unsigned int cohort_rounds_make_room(struct cohort_rounds *slot, unsigned int id,
-					    unsigned int nr, unsigned int limit,
-					    struct page **page)
+/* How many pages have to leave for @nr more of an owner. */
+static unsigned int cohort_rounds_over(const struct cohort_rounds *slot, unsigned int id,
+				       unsigned int nr, unsigned int limit)
 {
-	unsigned int out = 0;
-
-	if (slot->id != id) {
-		out = cohort_rounds_eject(slot, slot->nr, page);
-		slot->id = id;
-	} else if (slot->nr + nr > limit) {
-		out = cohort_rounds_eject(slot, min(slot->nr, max(nr, limit / 2)), page);
-	}
-	return out;
+	if (slot->id != id)
+		return slot->nr;
+	return slot->nr + nr > limit ? min(slot->nr, max(nr, limit / 2)) : 0;
 }
 
 /* This CPU's magazine, locked, for pages to go in; NULL if they may not. */
@@ -145,15 +138,37 @@ static struct cohort_magazine *cohort_magazine_enter(struct zone *zone, unsigned
 	return NULL;
 }
 
+static void cohort_rounds_add(struct cohort_rounds *slot, unsigned int id, struct page **page,
+			      unsigned int nr)
+{
+	slot->id = id;
+	memcpy(slot->page + slot->nr, page, nr * sizeof(*page));
+	slot->nr += nr;
+}
+
+/* The array would be initialised for each page that is freed, and is needed for one in many. */
+static noinline void cohort_magazine_exchange(struct cohort_magazine *mag, struct zone *zone,
+					      unsigned int id, struct page **page,
+					      unsigned int nr, unsigned int over,
+					      unsigned long flags)
+{
+	struct cohort_rounds *slot = &mag->slot[cohort_slot_of(id)];
+	struct page *out[COHORT_ROUNDS];
+
+	cohort_rounds_eject(slot, over, out);
+	cohort_rounds_add(slot, id, page, nr);
+	cohort_magazine_unlock(mag, flags);
+	cohort_buddy_free_bulk(zone, out, over);
+}
+
 /* Pages of an owner go to this CPU's magazine, or into their blocks if that is closed. */
 static void cohort_magazine_put(struct zone *zone, unsigned int id, struct page **page,
 				unsigned int nr, unsigned int limit)
 {
-	struct page *out[COHORT_ROUNDS];
 	struct cohort_magazine *mag;
 	struct cohort_rounds *slot;
 	unsigned long flags;
-	unsigned int nr_out;
+	unsigned int over;
 
 	mag = cohort_magazine_enter(zone, id, page, nr, &flags);
 	if (!mag) {
@@ -161,12 +176,13 @@ static void cohort_magazine_put(struct zone *zone, unsigned int id, struct page 
 		return;
 	}
 	slot = &mag->slot[cohort_slot_of(id)];
-	nr_out = cohort_rounds_make_room(slot, id, nr, limit, out);
-	memcpy(slot->page + slot->nr, page, nr * sizeof(*page));
-	slot->nr += nr;
+	over = cohort_rounds_over(slot, id, nr, limit);
+	if (over) {
+		cohort_magazine_exchange(mag, zone, id, page, nr, over, flags);
+		return;
+	}
+	cohort_rounds_add(slot, id, page, nr);
 	cohort_magazine_unlock(mag, flags);
-	if (nr_out)
-		cohort_buddy_free_bulk(zone, out, nr_out);
 }
 
 /**

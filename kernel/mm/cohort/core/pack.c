@@ -282,7 +282,7 @@ void cohort_pack_wake(struct pglist_data *pgdat)
 /**
  * cohort_pack_init() - a worker for each node with memory
  *
- * Context: may sleep; cohort_mutex held.
+ * Context: may sleep; one caller at a time.
  * Return: 0, or -ENOMEM.
  */
 int cohort_pack_init(void)

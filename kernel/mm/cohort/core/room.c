@@ -309,17 +309,14 @@ static bool cohort_cma_first(const struct cohort_request *rq, struct zone *zone)
 	       2 * cma + READ_ONCE(zone->cohort_soft) > zone_page_state(zone, NR_FREE_PAGES);
 }
 
-/* A page of the domain in this zone: at hand, of its blocks, of one more block. */
-static struct page *cohort_zone_take(const struct cohort_request *rq, struct zone *zone)
+/* The array would be initialised for each page, and is needed for one in many. */
+static noinline struct page *cohort_zone_refill(const struct cohort_request *rq,
+						struct zone *zone)
 {
+	struct cohort_room *room = cohort_room_need(rq->dom, zone);
 	struct page *page[COHORT_ROUND];
-	struct cohort_room *room;
 	unsigned int nr;
 
-	page[0] = cohort_magazine_take(zone, rq->dom->id, cohort_room_of(rq->dom, zone));
-	if (page[0])
-		return page[0];
-	room = cohort_room_need(rq->dom, zone);
 	if (!room)
 		return NULL;
 	nr = cohort_room_take(room, page, COHORT_ROUND);
@@ -330,6 +327,13 @@ static struct page *cohort_zone_take(const struct cohort_request *rq, struct zon
 	if (--nr)
 		cohort_magazine_fill(zone, rq->dom->id, page, nr);
 	return page[nr];
+}
+
+/* A page of the domain in this zone: at hand, of its blocks, of one more block. */
+static struct page *cohort_zone_take(const struct cohort_request *rq, struct zone *zone)
+{
+	return cohort_magazine_take(zone, rq->dom->id, cohort_room_of(rq->dom, zone)) ?:
+	       cohort_zone_refill(rq, zone);
 }
 
 /**

@@ -52,8 +52,7 @@ static int cohort_scheme_on(const struct cohort_scheme *scheme)
 		       scheme->name, cohort_scheme->name);
 		return -EINVAL;
 	}
-	err = cohort_table_init(*scheme->order) ?: cohort_zones_init() ?:
-	      cohort_pack_init() ?: scheme->init();
+	err = cohort_table_init(*scheme->order) ?: cohort_zones_init() ?: scheme->init();
 	if (err) {
 		pr_err("%s: no memory for the frame table, staying off\n", scheme->name);
 		return err;

@@ -82,14 +82,31 @@ static int cohort_span_make(unsigned long i)
 	return err;
 }
 
+/* A shorter one is not freed: readers hold no lock, and it is 8 bytes for 128 MiB. */
+static int cohort_table_reach(unsigned long end)
+{
+	unsigned long nr = DIV_ROUND_UP(end, COHORT_SPAN_PAGES);
+	struct cohort_table *old = cohort_table, *table;
+
+	if (nr <= old->nr)
+		return 0;
+	table = kvzalloc(struct_size(table, span, nr), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	memcpy(table->span, old->span, array_size(old->nr, sizeof(*old->span)));
+	table->nr = nr;
+	/* Pairs with the data dependency in cohort_span_of(). */
+	smp_store_release(&cohort_table, table);
+	return 0;
+}
+
 static int cohort_table_cover(unsigned long start, unsigned long end)
 {
+	int err = cohort_table_reach(end);
 	unsigned long i;
-	int err = 0;
 
 	for (i = start >> COHORT_SPAN_SHIFT; !err && i << COHORT_SPAN_SHIFT < end; i++)
-		if (i < cohort_table->nr)
-			err = cohort_span_make(i);
+		err = cohort_span_make(i);
 	return err;
 }
 
@@ -118,22 +135,11 @@ static int cohort_table_cover_all(void)
  */
 int cohort_spans_init(void)
 {
-	unsigned long last = max_t(unsigned long, max_possible_pfn, max_pfn);
-	unsigned long nr = (last >> COHORT_SPAN_SHIFT) + 1;
-	struct cohort_table *table;
-	int err = -ENOMEM;
+	int err;
 
 	mutex_lock(&cohort_table_mutex);
-	if (cohort_table == &cohort_no_table) {
-		table = kvzalloc(struct_size(table, span, nr), GFP_KERNEL);
-		if (!table)
-			goto out;
-		table->nr = nr;
-		/* Pairs with the data dependency in cohort_span_of(). */
-		smp_store_release(&cohort_table, table);
-	}
-	err = cohort_table_cover_all();
-out:
+	err = cohort_table_reach(max_t(unsigned long, max_possible_pfn, max_pfn)) ?:
+	      cohort_table_cover_all();
 	mutex_unlock(&cohort_table_mutex);
 	return err;
 }
@@ -237,6 +243,7 @@ static int cohort_zones_make(void)
 	mutex_lock(&cohort_table_mutex);
 	for_each_populated_zone(zone)
 		err = err ?: cohort_zone_init(zone);
+	err = err ?: cohort_pack_init();
 	mutex_unlock(&cohort_table_mutex);
 	return err;
 }

@@ -2,6 +2,7 @@
 /*
  * Blocks: from the buddy allocator to a domain, and all the ways back.
  */
+#include <linux/memory.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/page-isolation.h>
@@ -456,6 +457,22 @@ static void cohort_block_test_beyond_the_table(struct kunit *test)
 			      ULONG_MAX - COHORT_BLOCK_PAGES);
 }
 
+/* Memory may come that firmware did not tell of. */
+static void cohort_block_test_table_grows(struct kunit *test)
+{
+	struct memory_notify mem = {
+		.start_pfn = cohort_table->nr << COHORT_SPAN_SHIFT,
+		.nr_pages = COHORT_SPAN_PAGES,
+	};
+	struct cohort_block *known = cohort_block_of(0);
+
+	KUNIT_EXPECT_EQ(test, cohort_memory_notify(NULL, MEM_GOING_ONLINE, &mem),
+			notifier_from_errno(0));
+	KUNIT_EXPECT_NOT_NULL(test, cohort_block_of(mem.start_pfn));
+	KUNIT_EXPECT_EQ(test, cohort_owner_id(mem.start_pfn), 0);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_block_of(0), known);
+}
+
 /* A block that lost a frame would never come home. */
 static void cohort_block_test_hwpoison(struct kunit *test)
 {
@@ -577,6 +594,7 @@ static struct kunit_case cohort_block_test_cases[] = {
 	KUNIT_CASE(cohort_block_test_switching_off_is_refused),
 	KUNIT_CASE(cohort_block_test_next_pfn),
 	KUNIT_CASE(cohort_block_test_beyond_the_table),
+	KUNIT_CASE(cohort_block_test_table_grows),
 	KUNIT_CASE(cohort_block_test_hwpoison),
 	KUNIT_CASE(cohort_block_test_magazine),
 	KUNIT_CASE(cohort_block_test_batch),
