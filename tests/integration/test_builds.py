@@ -126,7 +126,7 @@ def compile_all(command: list[str], out: Path, wanted: dict[str, config.Request]
 @pytest.fixture(scope="module")
 def copied_tree(tree: Path) -> Iterator[Path]:
     """The tree once more, to be built in. Links: a build makes new files and changes none."""
-    copy = tree.with_name("in-tree")
+    copy = tree.with_name(f"in-tree-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(tree, copy, symlinks=True, copy_function=os.link)
     yield copy

@@ -77,10 +77,10 @@ static bool cohort_buffer_room(void)
 {
 	gfp_t gfp = current_gfp_context(GFP_HIGHUSER);
 	int nid = numa_mem_id();
+	const nodemask_t *role = cohort_vnode_bind(gfp, &nid, NULL);
 
-	cohort_vnode_bind(gfp, &nid, NULL);
-	return !cohort_task_policy() && cpuset_node_allowed(nid, gfp) &&
-	       cohort_region_drop(nid, gfp);
+	return (!role || node_isset(nid, *role)) && !cohort_task_policy() &&
+	       cpuset_node_allowed(nid, gfp) && cohort_region_drop(nid, gfp);
 }
 
 /* Single pages are what the vmalloc domain is for; larger ones stay whole. */
