@@ -95,7 +95,7 @@
  *	process that never grows beyond would waste most of a region
  * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim
  * @COHORT_HOT: page cache that survived a sweep: likely to stay
- * @COHORT_BUFFER: metadata pages: page cache of block devices; a journal
+ * @COHORT_METADATA: metadata of file systems: page cache of block devices; a journal
  *	pins them for seconds, so they are moved, never dropped by region
  * @COHORT_VMALLOC: unmovable pages taken one by one: vmalloc, GPU
  * @COHORT_KERNEL: unmovable pages no caller hands a domain: slab, also what can be
@@ -111,7 +111,7 @@ enum cohort_kind {
 	COHORT_SMALL,
 	COHORT_CACHE,
 	COHORT_HOT,
-	COHORT_BUFFER,
+	COHORT_METADATA,
 	COHORT_VMALLOC,
 	COHORT_KERNEL,
 	COHORT_ZSPAGE,

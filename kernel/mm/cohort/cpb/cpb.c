@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The contiguous page buffer: every process is given its anonymous pages from
+ * The contiguous page buffer (CPB): every process is given its anonymous pages from
  * sets of contiguous pages that are its own, and every CPU keeps some complete
  * sets at hand between the processes and the buddy allocator.
  *
@@ -10,8 +10,8 @@
  *
  * A1 page cache never asks for a domain: it goes past all this.
  * A2 __cohort_rmqueue() takes a page of the process's own sets.
- * A3 cohort_cpb_reserve() hands it a set of this CPU's contiguous page buffer.
- * A4 cohort_cpb_fill() refills that buffer, whole blocks at a time.
+ * A3 cohort_cpb_reserve() hands it a set of this CPU's CPB.
+ * A4 cohort_cpb_fill() refills that CPB, whole blocks at a time.
  * A5 __cohort_rmqueue() returns NULL and the stock free lists serve the request.
  * A6 cohort_blocks_breach() takes a page reserved for another process.
  */
@@ -33,7 +33,7 @@
 DEFINE_STATIC_KEY_FALSE(cohort_cpb_key);
 
 /**
- * struct cohort_cpb - the contiguous page buffer of one CPU
+ * struct cohort_cpb - the CPB of one CPU
  * @lock: protects all below; only tried from allocations, outside zone->lock
  * @zone: the only zone it has sets of, the one this CPU's processes prefer;
  *	NULL while the CPU is offline
@@ -184,7 +184,7 @@ static unsigned int cohort_cpb_pages(const struct cohort_set *set, struct page *
 	return nr;
 }
 
-/* A3: a set of this CPU's contiguous page buffer for a process. */
+/* A3: a set of this CPU's CPB for a process. */
 static unsigned int cohort_cpb_reserve(struct cohort_room *room, struct page **page)
 {
 	struct cohort_cpb *cpb = raw_cpu_ptr(&cohort_cpb);
@@ -278,7 +278,7 @@ out:
 	return nr;
 }
 
-/* The contiguous page buffer keeps the sets that it has room for, as per-CPU lists do. */
+/* The CPB keeps the sets that it has room for, as per-CPU lists do. */
 static void cohort_cpb_keep(struct zone *zone, const struct cohort_set *set, unsigned int nr)
 {
 	struct cohort_cpb *cpb = raw_cpu_ptr(&cohort_cpb);
@@ -354,7 +354,7 @@ static unsigned int cohort_cpb_refill(const struct cohort_request *rq,
 }
 
 /**
- * cohort_cpb_stats() - what the contiguous page buffers of all CPUs have
+ * cohort_cpb_stats() - what the CPBs of all CPUs have
  * @sets: receives the number of sets
  * @pages: receives their pages
  */
@@ -388,7 +388,7 @@ static const struct cohort_scheme cohort_cpb_scheme = {
 };
 
 /**
- * cohort_cpb_switch() - turn the contiguous page buffer on or off
+ * cohort_cpb_switch() - turn the CPB on or off
  * @on: what to do
  *
  * Context: sleeps.

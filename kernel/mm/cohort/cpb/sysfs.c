@@ -85,7 +85,7 @@ static ssize_t cohort_cpb_reserved_kb_show(struct kobject *kobj,
 }
 COHORT_ATTR_RO(cohort_cpb, reserved_kb);
 
-static ssize_t cohort_cpb_buffer_sets_show(struct kobject *kobj,
+static ssize_t cohort_cpb_cpu_sets_show(struct kobject *kobj,
 					   struct kobj_attribute *attr, char *buf)
 {
 	unsigned long sets, pages;
@@ -93,9 +93,9 @@ static ssize_t cohort_cpb_buffer_sets_show(struct kobject *kobj,
 	cohort_cpb_stats(&sets, &pages);
 	return sysfs_emit(buf, "%lu\n", sets);
 }
-COHORT_ATTR_RO(cohort_cpb, buffer_sets);
+COHORT_ATTR_RO(cohort_cpb, cpu_sets);
 
-static ssize_t cohort_cpb_buffer_kb_show(struct kobject *kobj,
+static ssize_t cohort_cpb_cpu_kb_show(struct kobject *kobj,
 					 struct kobj_attribute *attr, char *buf)
 {
 	unsigned long sets, pages;
@@ -103,7 +103,7 @@ static ssize_t cohort_cpb_buffer_kb_show(struct kobject *kobj,
 	cohort_cpb_stats(&sets, &pages);
 	return sysfs_emit(buf, "%lu\n", COHORT_KB(pages));
 }
-COHORT_ATTR_RO(cohort_cpb, buffer_kb);
+COHORT_ATTR_RO(cohort_cpb, cpu_kb);
 
 static struct attribute *cpb_attrs[] = {
 	&cohort_cpb_enabled_attr.attr,
@@ -111,9 +111,9 @@ static struct attribute *cpb_attrs[] = {
 	&cohort_cpb_refill_attr.attr,
 	&cohort_cpb_limit_kb_attr.attr,
 	&cohort_cpb_process_sets_attr.attr,
-	&cohort_cpb_buffer_sets_attr.attr,
+	&cohort_cpb_cpu_sets_attr.attr,
 	&cohort_cpb_reserved_kb_attr.attr,
-	&cohort_cpb_buffer_kb_attr.attr,
+	&cohort_cpb_cpu_kb_attr.attr,
 	NULL,
 };
 

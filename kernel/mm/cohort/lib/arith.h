@@ -22,16 +22,16 @@
 #define COHORT_MAX_ORDER	8
 #define COHORT_BLOCK_PAGES	(1U << COHORT_MAX_ORDER)
 
-/* Orders of a set of the contiguous page buffer: a slot is one word of a map. */
+/* Orders of a set of the CPB: a slot is one word of a map. */
 #define COHORT_MIN_SET_ORDER	1
 #define COHORT_MAX_SET_ORDER	4
 #define COHORT_SET_PAGES	(1U << COHORT_MAX_SET_ORDER)
 
-/* A contiguous page buffer is refilled with at least so many pages, as in the paper. */
+/* A CPB is refilled with at least so many pages, as in the paper. */
 #define COHORT_REFILL_PAGES	31
 #define COHORT_REFILL_SETS	((COHORT_REFILL_PAGES + 1) / 2)
 
-/* A contiguous page buffer has room for a refill, which may be half a set too large. */
+/* A CPB has room for a refill, which may be half a set too large. */
 #define COHORT_CPB_LIMIT_MIN	(2 * (COHORT_REFILL_PAGES + 1))
 
 /*

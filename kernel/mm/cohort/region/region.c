@@ -141,7 +141,7 @@ struct cohort_domain *cohort_region_cache(struct address_space *mapping, gfp_t g
 	if (!(gfp & __GFP_MOVABLE) || mapping_unevictable(mapping))
 		return NULL;
 	if (sb_is_blkdev_sb(mapping->host->i_sb))
-		return cohort_common[COHORT_BUFFER];
+		return cohort_common[COHORT_METADATA];
 	return cohort_common[COHORT_CACHE];
 }
 

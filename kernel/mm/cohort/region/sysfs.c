@@ -74,7 +74,7 @@ REGION_KIND(service, COHORT_SVC);
 REGION_KIND(small, COHORT_SMALL);
 REGION_KIND(cache, COHORT_CACHE);
 REGION_KIND(hot, COHORT_HOT);
-REGION_KIND(buffer, COHORT_BUFFER);
+REGION_KIND(metadata, COHORT_METADATA);
 REGION_KIND(vmalloc, COHORT_VMALLOC);
 REGION_KIND(kernel, COHORT_KERNEL);
 REGION_KIND(zspage, COHORT_ZSPAGE);
@@ -96,8 +96,8 @@ static struct attribute *region_attrs[] = {
 	&cohort_region_cache_parked_kb_attr.attr,
 	&cohort_region_hot_blocks_attr.attr,
 	&cohort_region_hot_parked_kb_attr.attr,
-	&cohort_region_buffer_blocks_attr.attr,
-	&cohort_region_buffer_parked_kb_attr.attr,
+	&cohort_region_metadata_blocks_attr.attr,
+	&cohort_region_metadata_parked_kb_attr.attr,
 	&cohort_region_vmalloc_blocks_attr.attr,
 	&cohort_region_vmalloc_parked_kb_attr.attr,
 	&cohort_region_kernel_blocks_attr.attr,

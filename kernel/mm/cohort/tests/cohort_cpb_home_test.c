@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The contiguous page buffer: the ways home, from any order and context of
+ * The contiguous page buffer (CPB): the ways home, from any order and context of
  * frees, and that what is held unused is bounded.
  */
 #include <linux/completion.h>
@@ -111,7 +111,7 @@ static void cohort_cpb_test_exit_in_flight(struct kunit *test)
 				(int)cohort_block_order());
 }
 
-/* A contiguous page buffer keeps what its limit says, however often it is refilled. */
+/* A CPB keeps what its limit says, however often it is refilled. */
 static void cohort_cpb_test_limit(struct kunit *test)
 {
 	unsigned long limit = READ_ONCE(cohort_cpb_limit);
@@ -155,7 +155,7 @@ static void cohort_cpb_test_bound_of_reservations(struct kunit *test)
 		cohort_domain_destroy(dom[i]);
 }
 
-/* Contiguous page buffers go with the per-CPU lists; reservations are free for all. */
+/* CPBs go with the per-CPU lists; reservations are free for all. */
 static void cohort_cpb_test_drain(struct kunit *test)
 {
 	struct cohort_test *ct = test->priv;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The contiguous page buffer: the steps A1 to A6 of its paper, and switching it.
+ * The contiguous page buffer (CPB): the steps A1 to A6 of its paper, and switching it.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -112,8 +112,8 @@ static void cohort_cpb_test_a2_interleaved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_test_buddy_order(ct->page[0]), -1);
 }
 
-/* A3: the next set comes from the contiguous page buffer of this CPU, whole. */
-static void cohort_cpb_test_a3_set_from_buffer(struct kunit *test)
+/* A3: the next set comes from the CPB of this CPU, whole. */
+static void cohort_cpb_test_a3_set_from_cpb(struct kunit *test)
 {
 	unsigned int first, pages = cohort_pages();
 	struct cohort_test *ct = test->priv;
@@ -397,7 +397,7 @@ static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_a1_cache_goes_past),
 	KUNIT_CASE(cohort_cpb_test_a2_own_set),
 	KUNIT_CASE(cohort_cpb_test_a2_interleaved),
-	KUNIT_CASE(cohort_cpb_test_a3_set_from_buffer),
+	KUNIT_CASE(cohort_cpb_test_a3_set_from_cpb),
 	KUNIT_CASE(cohort_cpb_test_a3_not_allowed),
 	KUNIT_CASE(cohort_cpb_test_a4_refill),
 	KUNIT_CASE(cohort_cpb_test_a4_remnant),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The common part of the suites of the contiguous page buffer; see cohort_cpb_test.h.
+ * The common part of the suites of the CPB; see cohort_cpb_test.h.
  */
 #include <linux/mm.h>
 
@@ -23,7 +23,7 @@ void cohort_cpb_test_suite_exit(struct kunit_suite *suite)
 	cohort_region_switch(cohort_cpb_test_region_was_on);
 }
 
-/* Cases look at the contiguous page buffer of the CPU they run on, and stay there. */
+/* Cases look at the CPB of the CPU they run on, and stay there. */
 int cohort_cpb_test_init(struct kunit *test)
 {
 	int err = cohort_test_init(test);

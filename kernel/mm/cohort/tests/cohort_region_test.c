@@ -62,7 +62,7 @@ static void cohort_region_test_buffer_domain(struct kunit *test)
 	mapping->host->i_sb = blockdev_superblock;
 	dom = cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE);
 	KUNIT_ASSERT_NOT_NULL(test, dom);
-	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_BUFFER);
+	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_METADATA);
 
 	folio = cohort_cache_alloc(dom, GFP_HIGHUSER_MOVABLE);
 	KUNIT_ASSERT_NOT_NULL(test, folio);
