@@ -114,7 +114,7 @@ void __cohort_each_free(struct zone *zone, void (*visit)(struct page *page));
 
 /* Frames are poisoned: their blocks, if they are not fixed, would never come home. */
 void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn);
-#define cohort_dissolve_range(a, b) COHORT_WHEN(cohort_enabled(), __cohort_dissolve_range(a, b))
+#define cohort_dissolve_range(a, b) COHORT_WHEN(cohort_owners(), __cohort_dissolve_range(a, b))
 
 /* The per-CPU lists of a zone are drained; is there a reason to? */
 void __cohort_drain_zone(unsigned int cpu, struct zone *zone);
@@ -155,7 +155,7 @@ struct page *cohort_zspage_alloc_noprof(gfp_t gfp);
 /* oom_score_adj of a process was written, under oom_adj_mutex. */
 void __cohort_class_changed(struct task_struct *task);
 #define cohort_class_changed(task) \
-	COHORT_WHEN(cohort_enabled() || cohort_scope_enabled(), __cohort_class_changed(task))
+	COHORT_WHEN(cohort_placing() || cohort_scope_enabled(), __cohort_class_changed(task))
 
 /* A batch of LRU reclaim is over; would it help to reclaim a folio now? */
 void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc);

@@ -91,13 +91,18 @@ unsigned long __cohort_next_pfn(unsigned long pfn, int order)
  * @start_pfn: first frame
  * @end_pfn: one past the last frame
  *
- * For hwpoison: a block that lost a frame for good would never come home.  Fixed blocks
- * need not, and go on with the other frames.
+ * For hwpoison: a block that lost a frame for good would never come home, nor would what
+ * is lent: a poisoned page does not reach the free hook.  Fixed blocks need not, and go on
+ * with the other frames.
  *
  * Context: no locks of the page allocator held.
  */
 void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn)
 {
+	unsigned long pfn;
+
+	for (pfn = start_pfn; pfn < end_pfn; pfn++)
+		cohort_lent_return(pfn);
 	cohort_range_dissolve(start_pfn, end_pfn);
 }
 
@@ -166,7 +171,8 @@ struct cohort_domain *__cohort_anon_domain(struct mm_struct *mm)
 
 static void cohort_role_note(struct task_struct *task)
 {
-	cohort_scope_note(task->mm, task->signal->oom_score_adj);
+	if (cohort_scope_enabled())
+		cohort_scope_note(task->mm, task->signal->oom_score_adj);
 	cohort_class_note(task);
 }
 

@@ -274,8 +274,8 @@ void cohort_pack_wake(struct pglist_data *pgdat)
 {
 	struct cohort_packer *packer = cohort_packers[pgdat->node_id];
 
-	if (packer && !time_before(jiffies, READ_ONCE(packer->next)) &&
-	    !work_pending(&packer->work))
+	if (READ_ONCE(cohort_taking) && packer && !work_pending(&packer->work) &&
+	    !time_before(jiffies, READ_ONCE(packer->next)))
 		queue_work(cohort_wq, &packer->work);
 }
 
