@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fcntl import LOCK_EX, flock
+from fcntl import LOCK_EX, LOCK_SH, flock
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -112,9 +112,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[None]:
+def lock(path: Path, *, shared: bool = False) -> Iterator[None]:
     """Hold `path` as a lock between processes; it is let go when the process dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        flock(file, LOCK_EX)
+        flock(file, LOCK_SH if shared else LOCK_EX)
         yield

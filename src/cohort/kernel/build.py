@@ -7,6 +7,8 @@ import logging
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,9 +117,8 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
     """
     arch = find_arch(spec.arch)
     requests = config.merge(spec.configs)
-    with host.lock(paths.made("kernel") / "build.lock"):
-        tree, tree_id = _prepare_tree(spec, update)
-        out = paths.made("kernel", spec.name)
+    out = paths.made("kernel", spec.name)
+    with _prepared_tree(spec, update) as (tree, tree_id), host.lock(out / "build.lock"):
         content = host.digest(tree_id, config.render(requests), host.version(arch.cc), arch.name)
         stamp = out / "cohort.stamp"
         image = out / arch.image
@@ -131,13 +132,28 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
     return Kernel(image, out / ".config", release, host.digest_file(image), tree_id, arch.name)
 
 
-def _prepare_tree(spec: KernelSpec, update: Update) -> tuple[Path, str]:
-    """The source tree and what identifies its content."""
+@contextmanager
+def _prepared_tree(spec: KernelSpec, update: Update) -> Iterator[tuple[Path, str]]:
+    """The source tree and what identifies its content, unchanged as long as it is held.
+
+    Kernels of several variants are built from it at a time; it is brought up to date alone.
+    """
+    held = paths.made("kernel") / "tree.lock"
     if spec.tree is not None:
-        tree = spec.tree.resolve()
-        return tree, host.digest(str(source.read_release(tree)), overlay.applied_id(tree) or "none")
+        with host.lock(held, shared=True):
+            yield _identified(spec.tree.resolve())
+        return
     tree = source.fetch(update)
-    overlay.apply(tree)
+    while True:
+        with host.lock(held, shared=True):
+            if overlay.applied_id(tree) == overlay.load_series().id:
+                yield _identified(tree)
+                return
+        with host.lock(held):
+            overlay.apply(tree)
+
+
+def _identified(tree: Path) -> tuple[Path, str]:
     return tree, host.digest(str(source.read_release(tree)), overlay.applied_id(tree) or "none")
 
 
