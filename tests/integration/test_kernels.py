@@ -58,18 +58,20 @@ def _code(file: Path) -> list[str]:
     return [re.sub(r"[0-9a-f]+ <.*?>", "", line) for line in found]
 
 
-def _command(out: Path, name: str) -> str:
-    """How the build compiled the object `name`."""
+def _commands(out: Path, name: str) -> list[list[str]]:
+    """How the build compiled the object `name`, and what it did with it: objtool turns the
+    branches of static keys into no-ops."""
     at = out / name
     text = at.with_name(f".{at.name}.cmd").read_text()
-    found = re.search(r"^savedcmd_\S+ := (.*?)(?: ; .*)?$", text, re.MULTILINE)
+    found = re.search(r"^savedcmd_\S+ := (.*)$", text, re.MULTILINE)
     assert found is not None, text[:400]
-    return found[1].replace("\\#", "#").replace("$$", "$").replace("$(pound)", "#")
+    line = found[1].replace("\\#", "#").replace("$$", "$").replace("$(pound)", "#")
+    return [shlex.split(command) for command in line.split(" ; ")]
 
 
 def _compile_original(tree: Path, out: Path, name: str, aside: Path) -> Path:
     """The object of a C file as it was before the patches, with the headers as they were."""
-    words = shlex.split(_command(out, f"{name.removesuffix('.c')}.o"))
+    words, *then = _commands(out, f"{name.removesuffix('.c')}.o")
     made = aside / f"{name.removesuffix('.c')}.o"
     source = words.index("-c")
     words[words.index("-o") + 1] = str(made)
@@ -78,8 +80,9 @@ def _compile_original(tree: Path, out: Path, name: str, aside: Path) -> Path:
     near = [f"-I{aside / 'include'}", f"-iquote{(tree / name).parent}"]
     kept[kept.index("-nostdinc") + 1 : kept.index("-nostdinc") + 1] = near
     assert source > 0
-    done = subprocess.run(kept, cwd=out, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    for command in (kept, *([*words[:-1], str(made)] for words in then)):
+        done = subprocess.run(command, cwd=out, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
     return made
 
 

@@ -17,6 +17,7 @@
 #include "../cohort.h"
 #include "../pcpa/pcpa.h"
 #include "../region/region.h"
+#include "../vnode/vnode.h"
 #include "buffer.h"
 
 static DEFINE_STATIC_KEY_FALSE(cohort_buffer_key);
@@ -77,10 +78,11 @@ static bool cohort_buffer_room(void)
 {
 	gfp_t gfp = current_gfp_context(GFP_HIGHUSER);
 	int nid = numa_mem_id();
-	const nodemask_t *role = cohort_vnode_bind(gfp, &nid, NULL);
 
-	return (!role || node_isset(nid, *role)) && !cohort_task_policy() &&
-	       cpuset_node_allowed(nid, gfp) && cohort_region_drop(nid, gfp);
+	if (cohort_vnode_enabled())
+		nid = cohort_vnode_home(nid);
+	return !cohort_task_policy() && cpuset_node_allowed(nid, gfp) &&
+	       cohort_region_drop(nid, gfp);
 }
 
 /* Single pages are what the vmalloc domain is for; larger ones stay whole. */

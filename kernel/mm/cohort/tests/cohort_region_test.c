@@ -274,6 +274,18 @@ static void cohort_region_test_cached(struct kunit *test, struct address_space *
 	folio_put(folio);
 }
 
+/* A page of the file is active, as one that was used twice. */
+static void cohort_region_test_use(struct kunit *test, struct address_space *mapping,
+				   pgoff_t index)
+{
+	struct folio *folio = filemap_get_folio(mapping, index);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+	folio_mark_accessed(folio);
+	folio_mark_accessed(folio);
+	folio_put(folio);
+}
+
 /* Memory that cannot be moved gets a block although none is free: the cache is packed. */
 static void cohort_region_test_room(struct kunit *test)
 {
@@ -361,6 +373,10 @@ static void cohort_region_test_lazily_freed(struct kunit *test)
 	for (i = 0; i < nr; i++)
 		if (i % 4)
 			invalidate_mapping_pages(mapping, i, i);
+	lru_add_drain_all();
+	/* Other regions are dearer to empty. */
+	for (i = cohort_pages(); i < nr; i += 4)
+		cohort_region_test_use(test, mapping, i);
 	lru_add_drain_all();
 	cohort_domain_drain(cohort_region_domain(COHORT_CACHE));
 

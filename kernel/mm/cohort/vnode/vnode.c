@@ -451,6 +451,19 @@ struct cohort_vnode *cohort_vnode_current(void)
 	return cohort_vnode_role_of(current, current->mm);
 }
 
+/**
+ * cohort_vnode_home() - which node the current task's memory comes from
+ * @nid: the node that is nearest
+ *
+ * Return: @nid if its role has it, else one that it has.
+ */
+int cohort_vnode_home(int nid)
+{
+	const struct cohort_vnode *vn = cohort_vnode_current();
+
+	return node_isset(nid, vn->nodes) ? nid : vn->nid;
+}
+
 /* Was this mask chosen by the scheme: by an earlier look, or to lend? */
 static bool cohort_vnode_chosen(const nodemask_t *nodemask)
 {
