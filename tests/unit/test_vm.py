@@ -62,6 +62,8 @@ def test_free_tcg_has_no_virtual_clock(spec: VmSpec) -> None:
     free = VmSpec(spec.run_dir, spec.kernel, "tcg", 1024, 2)
     words = machine.arguments(free)
     assert "-icount" not in words and "nvdimm,memdev=store" not in words
+    assert "tcg,thread=multi" in words
+    assert "tcg,thread=single" in machine.arguments(replace(free, in_turns=True))
 
 
 def test_an_unknown_machine(spec: VmSpec) -> None:
