@@ -81,7 +81,7 @@ static bool cohort_buffer_room(void)
 
 	if (cohort_vnode_enabled())
 		nid = cohort_vnode_home(nid);
-	return !cohort_task_policy() && cpuset_node_allowed(nid, gfp) &&
+	return !cohort_task_policy() && cpuset_zone_allowed(NODE_DATA(nid)->node_zones, gfp) &&
 	       cohort_region_drop(nid, gfp);
 }
 
