@@ -78,7 +78,6 @@ class SmallGuest:
     run_dir: Path
     storage_mb: int
     limit_s: float
-    in_turns: bool = False
 
     def boot(self, *words: str, memory_mb: int = 1024, cpus: int = 2) -> str:
         """Boot with these words on the command line; what the console said."""
@@ -93,7 +92,6 @@ class SmallGuest:
             # On a busy host the timer's interrupt comes too late for the kernel's own test.
             cmdline=("no_timer_check", *words),
             arch=self.kernel.arch,
-            in_turns=self.in_turns,
         )
         subprocess.run(
             machine.arguments(spec), timeout=self.limit_s, check=True, capture_output=True

@@ -63,7 +63,6 @@ def test_free_tcg_has_no_virtual_clock(spec: VmSpec) -> None:
     words = machine.arguments(free)
     assert "-icount" not in words and "nvdimm,memdev=store" not in words
     assert "tcg,thread=multi" in words
-    assert "tcg,thread=single" in machine.arguments(replace(free, in_turns=True))
 
 
 def test_an_unknown_machine(spec: VmSpec) -> None:

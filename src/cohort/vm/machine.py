@@ -67,8 +67,6 @@ class VmSpec:
     """A machine to boot; memory in MiB. Records and console go to files in `run_dir`.
 
     Without `latency` the storage answers at once, as /dev/pmem0; with it, it is /dev/dm-0.
-    `in_turns` has one thread emulate all CPUs: before version 10 QEMU's threads may run a stale
-    breakpoint of code that the guest patches, as it does when a static key is switched.
     """
 
     run_dir: Path
@@ -81,7 +79,6 @@ class VmSpec:
     latency: Latency | None = None
     cmdline: tuple[str, ...] = field(default=())
     arch: str = "x86_64"
-    in_turns: bool = False
 
     @property
     def console(self) -> Path:
@@ -116,13 +113,6 @@ def emulator(arch: str) -> Emulator:
     return EMULATORS[arch]
 
 
-def accel_args(spec: VmSpec) -> tuple[str, ...]:
-    """How the machine is emulated."""
-    if spec.accel == "tcg" and spec.in_turns:
-        return ("-accel", "tcg,thread=single")
-    return ACCEL_ARGS[spec.accel]
-
-
 def arguments(spec: VmSpec) -> list[str]:
     """QEMU's argument vector; UsageError for storage on a machine that cannot have it."""
     machine = emulator(spec.arch)
@@ -133,7 +123,7 @@ def arguments(spec: VmSpec) -> list[str]:
         memory += f",slots=2,maxmem={spec.memory_mb + 8192}M"
     return [
         *(str(host.need(machine.program)), "-M", machine.machine, "-m", memory),
-        *(*accel_args(spec), "-cpu", "host" if spec.accel == "kvm" else machine.cpu),
+        *(*ACCEL_ARGS[spec.accel], "-cpu", "host" if spec.accel == "kvm" else machine.cpu),
         *("-smp", str(spec.cpus)),
         *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
         *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),
