@@ -71,8 +71,8 @@ void cohort_buffer_done(struct page *page, unsigned long nr, int order)
 }
 
 /*
- * Room for a large piece.  Tasks with a memory policy, and those whose role or cpuset has
- * other memory than the CPU they run on, get what is free in theirs.
+ * Room for a large piece, in the nearest node that the task's role has.  Tasks with a
+ * memory policy, and those whose cpuset has other nodes, get what is free in theirs.
  */
 static bool cohort_buffer_room(void)
 {
