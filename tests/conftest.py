@@ -1,14 +1,17 @@
 """What all tests share: a fake kernel tree, an `out/` of their own, the command in-process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from cohort import cli
+from cohort import cli, host, runs
 from cohort.kernel import overlay, source
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update, line_writer
+from cohort.results.metrics import compute_metrics
+from cohort.runs import RunDir, RunSpec
+from made_runs import make_run
 from tests_support import ALLOC_C, Outcome
 
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = {patch}\nEXTRAVERSION =\n"
@@ -51,6 +54,22 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
         return tree
 
     return make
+
+
+@pytest.fixture
+def no_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are made by hand instead of by QEMU."""
+
+    def made(specs: Sequence[RunSpec], *_: object) -> list[RunDir]:
+        done = [
+            RunDir(make_run(tmp_path / "runs", s.policy.name, s.seed, 1 / (1 + i)))
+            for i, s in enumerate(specs)
+        ]
+        for run in done:
+            host.write_json(run.path / "metrics.json", compute_metrics(run.records()))
+        return done
+
+    monkeypatch.setattr(runs, "execute_matrix", made)
 
 
 @pytest.fixture(scope="session")

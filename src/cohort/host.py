@@ -106,8 +106,13 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Like write_json, for text."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Like write_json, for bytes."""
     part = path.with_name(path.name + ".part")
-    part.write_text(text)
+    part.write_bytes(content)
     part.replace(path)
 
 

@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.run import ACCELS, parse_seeds
+from cohort.verbs.run import ACCELS, PERFETTO, parse_seeds, write_perfetto
 
 if TYPE_CHECKING:
     from cohort.policy import Policy
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--full", is_flag=True, help="Every metric in the table.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the HTML report there too.")
+@PERFETTO
 def command(
     policies: tuple[str, ...],
     workload: str,
@@ -50,6 +51,7 @@ def command(
     full: bool,
     as_json: bool,
     report: Path | None,
+    perfetto: Path | None,
     **options: Any,
 ) -> None:
     """Run every POLICY with every seed and compare; the first policy is the baseline.
@@ -79,6 +81,7 @@ def command(
         report.parent.mkdir(parents=True, exist_ok=True)
         host.write_text(report, render_report(results, call))
         click.echo(f"report: {report.absolute()}", err=True)
+    write_perfetto(done, perfetto)
 
 
 def _load(names: Sequence[str]) -> "list[Policy]":

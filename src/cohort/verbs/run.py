@@ -1,15 +1,24 @@
 """`cohort run`: one policy on one workload, its metrics on stdout."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
 
+if TYPE_CHECKING:
+    from cohort.runs import RunDir
+
 ACCELS = ("deterministic", "tcg", "kvm", "auto")
+PERFETTO = click.option(
+    "--perfetto",
+    type=click.Path(path_type=Path),
+    help="Write the runs there too, as a trace for ui.perfetto.dev.",
+)
 
 
 @click.command("run")
@@ -26,6 +35,7 @@ ACCELS = ("deterministic", "tcg", "kvm", "auto")
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@PERFETTO
 def command(
     policy: str,
     workload: str,
@@ -36,6 +46,7 @@ def command(
     tree: Path | None,
     append: tuple[str, ...],
     as_json: bool,
+    perfetto: Path | None,
     **options: Any,
 ) -> None:
     """Run POLICY (a name in policies/ or a TOML file) and print its metrics."""
@@ -64,6 +75,7 @@ def command(
     with progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{policy} on {workload}, launches"))
     show(done, as_json)
+    write_perfetto(done, perfetto)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -88,6 +100,16 @@ def show(done: "list[Any]", as_json: bool) -> None:
         for name, value in run.metrics.items():
             print(f"  {name:24} {_text(value)}")
         print(f"  in {run.path}")
+
+
+def write_perfetto(done: "Sequence[RunDir]", path: Path | None) -> None:
+    """Write one trace of these runs to `path` and say so; nothing without a path."""
+    if path is None:
+        return
+    from cohort.results.trace import write_trace
+
+    write_trace(done, path)
+    click.echo(f"trace: {path.absolute()}", err=True)
 
 
 def _text(value: float | int | None) -> str:
