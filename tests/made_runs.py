@@ -51,3 +51,10 @@ def make_run(root: Path, policy: str, seed: int = 1, factor: float = 1.0, **meta
     }
     (path / "meta.json").write_text(json.dumps(about | meta), encoding="utf-8")
     return path
+
+
+def add_map(path: Path, n: int, cells: str) -> None:
+    """One more map of a made run, after launch `n`; a cell is 256 KiB."""
+    row = {"r": "map", "t": n, "n": n, "cell_pages": 64, "base_pfn": 0, "cells": cells}
+    with (path / "records.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(row)}\n")

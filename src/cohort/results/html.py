@@ -9,6 +9,9 @@ from markupsafe import Markup
 
 from cohort import __version__
 from cohort.results.catalogue import Metric
+from cohort.results.judgement import LEAN, SIGNS, judge, judgements
+from cohort.results.memory_map import map_data
+from cohort.results.night import by_night, colours_of
 from cohort.results.plots import draw_all, policy_colours
 from cohort.results.runs import Result, policies_of
 from cohort.results.spread import spread
@@ -65,13 +68,18 @@ def render_report(results: Sequence[Result], command: str) -> str:
     )
     comparison = compare(results, full=True)
     groups = [(g, list(rows)) for g, rows in groupby(comparison.rows, lambda r: r.metric.group)]
-    pictures = {name: Markup(svg) for name, svg in draw_all(results).items()}
+    pictures = draw_all(results)
+    maps = map_data(results)
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
         groups=groups,
-        several_seeds=len({result.seed for result in results}) > 1,
-        pictures=[(*_PICTURES[name], svg) for name, svg in pictures.items()],
-        colours=policy_colours(results),
+        areas=judgements(results),
+        **_marks(results),
+        maps=maps,
+        # The map is drawn by the page itself; its picture is for readers without scripts.
+        pictures=[(*_PICTURES[x], Markup(svg), x == "map") for x, svg in pictures.items()],
+        night_colours=[(x, by_night(x)) for x in colours_of(pictures.values())],
+        colours={policy: (x, by_night(x)) for policy, x in policy_colours(results).items()},
         titles={r.policy: r.meta.get("policy_title", "") for r in results},
         runs=[_origin(result) for result in results],
         every_run=_every_run(results, [row.metric for row in comparison.rows]),
@@ -81,6 +89,15 @@ def render_report(results: Sequence[Result], command: str) -> str:
         command=command,
         version=__version__,
     )
+
+
+def _marks(results: Sequence[Result]) -> dict[str, Any]:
+    """How figures are marked as better or worse, and by what rule."""
+    if len({result.seed for result in results}) > 1:
+        rule = "it counts where the ranges over the seeds do not touch."
+    else:
+        rule = f"one seed has no range, so it takes {LEAN:.0%}, and another seed may say otherwise."
+    return {"judge": judge, "signs": SIGNS, "rule": rule}
 
 
 def _origin(result: Result) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Physical memory as a picture: which kind of page sits where, policy by policy, over time."""
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from cohort.results.frames import PAGE
+from cohort.results.night import by_night
 from cohort.results.runs import Result, policies_of
 
 TIMES = 4
@@ -18,25 +21,80 @@ TIMES = 4
 ROW_MIB = 32
 """Memory in one row of a map: 64 rows for 2 GiB."""
 
+
+@dataclass(frozen=True)
+class Kind:
+    """What a cell of a map may be: in words, its colour, and whose memory that is."""
+
+    label: str
+    colour: str
+    owner: str
+
+
 # Letters are those of docs/reference/records.md; the last entry takes any other.
 KINDS = {
-    ".": ("free", "#f2f2ee"),
-    "A": ("anonymous", "#e8a33d"),
-    "F": ("file", "#4f9d69"),
-    "S": ("slab", "#7b5ea7"),
-    "T": ("page table", "#b04a8f"),
-    "K": ("buffer or kernel", "#3b6fb6"),
-    "P": ("parked by Cohort", "#9fe0e6"),
-    "m": ("mixed", "#6b4423"),
-    "-": ("not memory", "#ffffff"),
-    "?": ("other", "#222222"),
+    ".": Kind("free", "#f2f2ee", "free"),
+    "A": Kind("anonymous", "#e8a33d", "processes"),
+    "F": Kind("file", "#4f9d69", "page cache"),
+    "S": Kind("slab", "#7b5ea7", "kernel and buffers"),
+    "T": Kind("page table", "#b04a8f", "kernel and buffers"),
+    "K": Kind("buffer or kernel", "#3b6fb6", "kernel and buffers"),
+    "P": Kind("parked by Cohort", "#9fe0e6", "free, with an owner"),
+    "m": Kind("mixed", "#6b4423", "several"),
+    "-": Kind("not memory", "#ffffff", "not memory"),
+    "?": Kind("other", "#222222", "other"),
 }
+
+_OWNER_COLOURS = {kind.owner: kind.colour for kind in KINDS.values()}
+"""An owner of several kinds has the last one's colour."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of a legend: the letters it stands for, its words, its colours by day and night."""
+
+    letters: str
+    label: str
+    day: str
+    night: str
+
+
+def map_data(results: Sequence[Result]) -> dict[str, Any] | None:
+    """What the page draws maps from: legends, and all maps of each policy's first run.
+
+    `columns` cells are a row of ROW_MIB. None if no run has a map.
+    """
+    runs = [run for run in _first_runs(results) if run.series["map_cells"]]
+    if not runs:
+        return None
+    owners = [_entry(owner, colour) for owner, colour in _OWNER_COLOURS.items()]
+    kinds = [
+        Entry(letter, kind.label, kind.colour, by_night(kind.colour))
+        for letter, kind in KINDS.items()
+    ]
+    return {
+        "row_mib": ROW_MIB,
+        "legends": {"kind": [asdict(x) for x in kinds], "owner": [asdict(x) for x in owners]},
+        "runs": [
+            {
+                "name": f"{run.policy}, seed {run.seed}",
+                "columns": _columns(int(run.series["map_cell_pages"][0])),
+                "launches": run.series["map_n"],
+                "cells": run.series["map_cells"],
+            }
+            for run in runs
+        ],
+    }
+
+
+def _entry(owner: str, colour: str) -> Entry:
+    letters = "".join(letter for letter, kind in KINDS.items() if kind.owner == owner)
+    return Entry(letters, owner, colour, by_night(colour))
 
 
 def draw_maps(results: Sequence[Result]) -> Figure | None:
     """A row a policy (its first run), a column a time; address runs right, then down."""
-    runs = [next(r for r in results if r.policy == policy) for policy in policies_of(results)]
-    runs = [run for run in runs if run.series["map_cells"]]
+    runs = [run for run in _first_runs(results) if run.series["map_cells"]]
     if not runs:
         return None
     figure = Figure(figsize=(10.5, 0.5 + 2.7 * len(runs)), layout="constrained")
@@ -50,12 +108,22 @@ def draw_maps(results: Sequence[Result]) -> Figure | None:
             ax.set_yticks([])
     kinds = list(KINDS.values())
     patches = [
-        Patch(facecolor=colour, edgecolor="#999999", linewidth=0.5, label=label)
-        for code, (label, colour) in enumerate(kinds)
+        Patch(facecolor=kind.colour, edgecolor="#999999", linewidth=0.5, label=kind.label)
+        for code, kind in enumerate(kinds)
         if code in seen
     ]
     figure.legend(handles=patches, loc="outside upper center", ncols=min(len(patches), 5))
     return figure
+
+
+def _first_runs(results: Sequence[Result]) -> list[Result]:
+    """The first run of each policy."""
+    return [next(r for r in results if r.policy == policy) for policy in policies_of(results)]
+
+
+def _columns(cell_pages: int) -> int:
+    """Cells in a row of ROW_MIB."""
+    return max(1, (ROW_MIB << 20) // (cell_pages * PAGE))
 
 
 def _picks(count: int) -> list[int]:
@@ -66,7 +134,7 @@ def _picks(count: int) -> list[int]:
 def _draw_one(ax: Axes, run: Result, index: int) -> set[int]:
     """Draw map number `index` of the run; returns the codes of the kinds that occur."""
     grid = _grid(run.series["map_cells"][index], int(run.series["map_cell_pages"][index]))
-    colours = ListedColormap([colour for _, colour in KINDS.values()])
+    colours = ListedColormap([kind.colour for kind in KINDS.values()])
     bottom = grid.shape[0] * ROW_MIB
     ax.imshow(
         grid,
@@ -90,7 +158,7 @@ def _grid(cells: str, cell_pages: int) -> npt.NDArray[np.uint8]:
     letters = {letter: code for code, letter in enumerate(KINDS)}
     other = letters["?"]
     codes = np.array([letters.get(cell, other) for cell in cells], dtype=np.uint8)
-    width = max(1, (ROW_MIB << 20) // (cell_pages * PAGE))
+    width = _columns(cell_pages)
     padding = -len(codes) % width
     padded = np.pad(codes, (0, padding), constant_values=letters["-"])
     return padded.reshape(-1, width)
