@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
     "aarch64-linux-gnu-ld": "binutils-aarch64-linux-gnu",
+    "adb": "adb",
     "apt-get": "apt",
     "bc": "bc",
     "bison": "bison",
@@ -38,6 +39,7 @@ PACKAGES = {
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
     "setpriv": "util-linux",
+    "ssh": "openssh-client",
     "tar": "tar",
     "xz": "xz-utils",
 }

@@ -1,15 +1,19 @@
 """`cohort status`: what Cohort does on a live machine, read from its sysfs and /proc."""
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
-from cohort.errors import Skipped
+from cohort import device, sysfs
+from cohort.errors import UsageError
+from cohort.sysfs import SYSFS, counts, table, text
 
-SYSFS = "sys/kernel/mm/cohort"
 AREA_PARTS = ("free", "cache", "client", "lent", "other")
 """What the page-cache-preferred area holds; lent memory is part of the other."""
 GAP_STOCK = 256  # COHORT_GAP_STOCK of the kernel
@@ -22,18 +26,39 @@ Section = Callable[[Path], dict[str, Any] | None]
 @click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=Path("/"),
     help="Where /sys and /proc are: of a container, or copied from a device.  [default: /]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
-def command(root: Path, as_json: bool) -> None:
+@click.option("--on", "target", help="Ask a device: adb, adb:SERIAL or ssh:HOST.")
+@click.option("--watch", is_flag=True, help="A live screen: blocks, buffers, kills, refaults.")
+@click.option(
+    "--every",
+    "every_s",
+    type=click.FloatRange(0.1),
+    default=1.0,
+    show_default=True,
+    help="With --watch, seconds between two looks.",
+)
+@click.option("--times", type=click.IntRange(1), help="With --watch, end after so many looks.")
+@click.option("--json", "as_json", is_flag=True, help="JSON: one object, with --watch one a look.")
+def command(
+    root: Path | None,
+    target: str | None,
+    watch: bool,
+    every_s: float,
+    times: int | None,
+    as_json: bool,
+) -> None:
     """Say what each scheme does on this machine: its nodes, roles, use and kills.
 
     Exit 4 if its kernel has no Cohort.
     """
-    if not (root / SYSFS).is_dir():
-        raise Skipped(f"{root / SYSFS} is not there: the kernel has no Cohort")
-    found = {name: section(root) for name, section in SECTIONS.items()}
+    if root is not None and target is not None:
+        raise UsageError("--root and --on name two machines", "say one of the two")
+    if watch:
+        _watch(root or Path("/"), target, every_s, times, as_json)
+        return
+    with _machine(root or Path("/"), target) as top:
+        found = {name: section(top) for name, section in SECTIONS.items()}
     if as_json:
         print(json.dumps(found))
         return
@@ -41,15 +66,42 @@ def command(root: Path, as_json: bool) -> None:
         click.echo(f"{name}: off" if content is None else TEXTS[name](content))
 
 
+@contextmanager
+def _machine(root: Path, target: str | None, live: bool = False) -> Iterator[Path]:
+    """The root directory of the machine that is asked about, for the time of the asking."""
+    if target is None:
+        sysfs.check(root)
+        yield root
+        return
+    with TemporaryDirectory(prefix="cohort-") as copy:
+        device.fetch(target, Path(copy), live=live)
+        sysfs.check(Path(copy))
+        yield Path(copy)
+
+
+def _watch(
+    root: Path, target: str | None, every_s: float, times: int | None, as_json: bool
+) -> None:
+    """The live screen. Ctrl-C ends it as it ends every verb."""
+    # Imported here: `cohort status` alone should not wait for rich.
+    from cohort import watch
+
+    def take() -> watch.Reading:
+        with _machine(root, target, live=True) as top:
+            return watch.read(top, time.monotonic())
+
+    watch.watch(take, every_s, times, as_json)
+
+
 def general(root: Path) -> dict[str, Any]:
     """Parked memory, its free chunks by order where the kernel tells, and which schemes are on."""
     top = root / SYSFS
     chunks = top / "owned_free"
     schemes = {
-        x.parent.name: _text(x) == "1" for x in sorted(top.glob("*/enabled")) if _is_scheme(x)
+        x.parent.name: text(x) == "1" for x in sorted(top.glob("*/enabled")) if _is_scheme(x)
     }
-    owned = {"owned_free": _counts(chunks)} if chunks.is_file() else {}
-    return {"parked_kb": int(_text(top / "parked_kb")), **owned, "schemes": schemes}
+    owned = {"owned_free": counts(chunks)} if chunks.is_file() else {}
+    return {"parked_kb": int(text(top / "parked_kb")), **owned, "schemes": schemes}
 
 
 def vnode(root: Path) -> dict[str, Any] | None:
@@ -60,13 +112,13 @@ def vnode(root: Path) -> dict[str, Any] | None:
     processes = _roles(root)
     nodes = [
         {"name": x.name, **_node(x), "processes": processes.get(x.name, 0)}
-        for x in sorted(top.iterdir(), key=_position(_text(top / "layout")))
+        for x in sorted(top.iterdir(), key=_position(text(top / "layout")))
         if x.is_dir()
     ]
     return {
-        "layout": _text(top / "layout"),
-        "default": _text(top / "default"),
-        "lend": _text(top / "lend") == "1",
+        "layout": text(top / "layout"),
+        "default": text(top / "default"),
+        "lend": text(top / "lend") == "1",
         "nodes": nodes,
     }
 
@@ -74,21 +126,21 @@ def vnode(root: Path) -> dict[str, Any] | None:
 def pcpa(root: Path) -> dict[str, Any] | None:
     """The page-cache-preferred area: sizes, knobs and counters; None without an area."""
     top = root / SYSFS / "pcpa"
-    if not (top / "size").is_file() or _text(top / "size") == "0":
+    if not (top / "size").is_file() or text(top / "size") == "0":
         return None
     numbers = ("size", "min_order", "timer_ms", *(f"{x}_kb" for x in AREA_PARTS))
-    stats = (line.split() for line in _text(top / "stats").splitlines())
+    stats = (line.split() for line in text(top / "stats").splitlines())
     return {
-        **{name: int(_text(top / name)) for name in numbers},
-        "base": int(_text(top / "base"), 0),
-        "state": _text(top / "state"),
+        **{name: int(text(top / name)) for name in numbers},
+        "base": int(text(top / "base"), 0),
+        "state": text(top / "state"),
         "stats": {name: int(value) for name, value in stats},
     }
 
 
 def reclaim(root: Path) -> dict[str, Any]:
     """What was evicted and came back since boot, of whom; sizes, if they are being measured."""
-    vm = _table(root / "proc/vmstat")
+    vm = table(root / "proc/vmstat")
     evicted = {kind: vm.get(f"pgsteal_{kind}", 0) for kind in ("anon", "file")}
     refaulted = {kind: vm.get(f"workingset_refault_{kind}", 0) for kind in ("anon", "file")}
     found: dict[str, Any] = {
@@ -102,18 +154,18 @@ def reclaim(root: Path) -> dict[str, Any]:
         "groups": _groups(root / "sys/fs/cgroup"),
     }
     top = root / SYSFS / "reclaim"
-    if top.is_dir() and _text(top / "enabled") == "1":
+    if top.is_dir() and text(top / "enabled") == "1":
         names = sorted(top.glob("*_sizes")) + [top / "alloc_orders"]
-        found["sizes"] = {x.name: _counts(x) for x in names}
+        found["sizes"] = {x.name: counts(x) for x in names}
     return found
 
 
 def rightsize(root: Path) -> dict[str, Any] | None:
     """What right-sized reclaim decided; None while it is off. Shares are parts of one."""
     top = root / SYSFS / "rightsize"
-    if not top.is_dir() or _text(top / "enabled") != "1":
+    if not top.is_dir() or text(top / "enabled") != "1":
         return None
-    number = {x.name: int(_text(x)) for x in top.iterdir()}
+    number = {x.name: int(text(x)) for x in top.iterdir()}
     return {
         **{name: bool(number[name]) for name in ("scope", "sizing")},
         **{name: number[name] for name in ("background_adj", "read_around_pages")},
@@ -122,19 +174,11 @@ def rightsize(root: Path) -> dict[str, Any] | None:
     }
 
 
-def _table(path: Path) -> dict[str, int]:
-    """A file of lines "name value"; empty if it is not there."""
-    if not path.is_file():
-        return {}
-    rows = (line.split() for line in path.read_text().splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) == 2}
-
-
 def _groups(top: Path) -> list[dict[str, Any]]:
     """The memory cgroups that lost pages, those that refault most first."""
     found = []
     for path in sorted(top.glob("**/memory.stat")):
-        stat = _table(path)
+        stat = table(path)
         if path.parent != top and stat.get("pgsteal"):
             pages = sum(stat.get(f"workingset_refault_{kind}", 0) for kind in ("anon", "file"))
             name = str(path.parent.relative_to(top))
@@ -153,7 +197,7 @@ def _position(layout: str) -> Callable[[Path], int]:
 
 
 def _node(directory: Path) -> dict[str, Any]:
-    values = {x.name: _text(x) for x in sorted(directory.iterdir()) if x.is_file()}
+    values = {x.name: text(x) for x in sorted(directory.iterdir()) if x.is_file()}
     lists = ("nodes", "cpus")
     return {name: value if name in lists else int(value) for name, value in values.items()}
 
@@ -165,19 +209,11 @@ def _roles(root: Path) -> dict[str, int]:
         try:
             if not (path.parent / "cmdline").read_bytes():
                 continue  # a kernel thread
-            name = _text(path)
+            name = text(path)
         except OSError:
             continue
         count[name] = count.get(name, 0) + 1
     return count
-
-
-def _counts(path: Path) -> list[int]:
-    return [int(n) for n in _text(path).split()]
-
-
-def _text(path: Path) -> str:
-    return path.read_text().strip()
 
 
 def _general_text(found: dict[str, Any]) -> str:
@@ -240,8 +276,8 @@ def _reclaim_text(found: dict[str, Any]) -> str:
         lines.append(f"  {x['name']}: {_ratio(x['refaulted'], x['evicted'])} of {x['evicted']}")
     if "sizes" not in found:
         return "\n".join([*lines, "  sizes: not measured (write 1 to reclaim/enabled)"])
-    for name, counts in found["sizes"].items():
-        lines.append(f"  {name}: {' '.join(map(str, counts)) if sum(counts) else '-'}")
+    for name, sizes in found["sizes"].items():
+        lines.append(f"  {name}: {' '.join(map(str, sizes)) if sum(sizes) else '-'}")
     return "\n".join(lines)
 
 

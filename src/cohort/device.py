@@ -1,0 +1,65 @@
+"""A machine that is reached by adb or ssh: what `cohort status` reads there, copied here."""
+
+from pathlib import Path
+
+from cohort import host
+from cohort.errors import HostError, UsageError
+from cohort.sysfs import SYSFS
+
+_MARK = "\x01"
+"""Stands before the name of each file; no file of these has it."""
+
+_LIVE = f"proc/vmstat proc/buddyinfo $(find {SYSFS} -type f)"
+_REST = "$(find sys/fs/cgroup -name memory.stat) proc/[0-9]*/vnode"
+_FILES = """\
+cd / || exit 1
+for f in %s; do
+  [ -f "$f" ] || continue
+  printf '\\001%%s\\n' "$f"
+  cat "$f"
+done 2>/dev/null
+"""
+# Of a process's words it matters only whether it has any: a kernel thread has none.
+_PROCESSES = """\
+for f in proc/[0-9]*/cmdline; do
+  printf '\\001%s\\n' "$f"
+  if [ -n "$(head -c 1 "$f")" ]; then echo 1; fi
+done 2>/dev/null
+"""
+
+
+def fetch(target: str, into: Path, *, live: bool = False) -> None:
+    """Copy the files of `target` (`adb`, `adb:SERIAL` or `ssh:HOST`) below the directory `into`.
+
+    `live` takes only what changes from second to second. Raises UsageError for another target,
+    MissingTool without adb or ssh, HostError if the machine does not answer.
+    """
+    script = _FILES % _LIVE if live else f"{_FILES % f'{_LIVE} {_REST}'}{_PROCESSES}"
+    done = host.run([*_command(target), f"{script}exit 0"])
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise HostError(f"{target} does not answer: {said[0]}", _HINTS[target.partition(":")[0]])
+    for part in done.stdout.split(_MARK)[1:]:
+        name, _, content = part.partition("\n")
+        path = into / name
+        if not path.resolve().is_relative_to(into.resolve()):
+            raise HostError(f"{target} names a file outside its directories: {name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+_HINTS = {
+    "adb": "`adb devices` lists them; /sys may need `adb root`",
+    "ssh": "it must let you in without a password: try `ssh HOST true`",
+}
+
+
+def _command(target: str) -> list[str | Path]:
+    """The words before the script."""
+    way, _, name = target.partition(":")
+    if way == "adb":
+        return [host.need("adb"), *(["-s", name] if name else []), "exec-out"]
+    if way == "ssh" and name and not name.startswith("-"):
+        options = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+        return [host.need("ssh"), *options, name]
+    raise UsageError(f"--on {target}: not a machine", "say adb, adb:SERIAL or ssh:HOST")

@@ -1,0 +1,201 @@
+"""A machine's blocks, buffers, kills and refaults from moment to moment."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+
+from cohort import sysfs
+
+PAGE_KB = 4
+PIECES = {8: "1 MiB", 4: "64 KiB", 0: "4 KiB"}
+"""The orders that the dma-buf system heap takes pieces of, the largest first."""
+
+_BLOCKS = "_blocks"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What has blocks: how many, their size together, and what of it is free; KiB."""
+
+    name: str
+    blocks: int
+    kb: int
+    parked_kb: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One moment: `t` in seconds of this host. Counts are since the boot.
+
+    `free` and `owned` are free pieces by order, without and with an owner.
+    """
+
+    t: float
+    owners: tuple[Owner, ...]
+    free: tuple[int, ...]
+    owned: tuple[int, ...]
+    kills: int
+    refaults_anon: int
+    refaults_file: int
+
+    @property
+    def largest_kb(self) -> int:
+        """The largest single free piece without an owner, KiB; 0 without any."""
+        orders = [order for order, pieces in enumerate(self.free) if pieces]
+        return PAGE_KB << orders[-1] if orders else 0
+
+    def obtainable_kb(self, order: int, owned: bool = False) -> int:
+        """The largest buffer of pieces of `order` that is there without reclaim, KiB.
+
+        `owned` takes the free pieces of owned blocks, too.
+        """
+        lists = (self.free, self.owned) if owned else (self.free,)
+        return sum(PAGE_KB * n << i for x in lists for i, n in enumerate(x) if i >= order)
+
+    def as_object(self) -> dict[str, Any]:
+        """Everything, for a program to read."""
+        buffers = {
+            str(order): {
+                "free_kb": self.obtainable_kb(order),
+                "with_parked_kb": self.obtainable_kb(order, owned=True),
+            }
+            for order in PIECES
+        }
+        return {**asdict(self), "largest_kb": self.largest_kb, "obtainable": buffers}
+
+
+def read(root: Path, t: float) -> Reading:
+    """What the machine below `root`, which has Cohort, says. OSError as files have it."""
+    vm = sysfs.table(root / "proc/vmstat")
+    chunks = root / sysfs.SYSFS / "owned_free"
+    return Reading(
+        t=t,
+        owners=(*_regions(root / sysfs.SYSFS / "region"), *_sets(root / sysfs.SYSFS / "cpb")),
+        free=_free(root / "proc/buddyinfo"),
+        owned=tuple(sysfs.counts(chunks)) if chunks.is_file() else (),
+        kills=vm.get("oom_kill", 0),
+        refaults_anon=vm.get("workingset_refault_anon", 0),
+        refaults_file=vm.get("workingset_refault_file", 0),
+    )
+
+
+def watch(
+    take: Callable[[], Reading], every_s: float, times: int | None, as_json: bool = False
+) -> None:
+    """Show readings `every_s` seconds apart, `times` of them or until Ctrl-C.
+
+    On a terminal they are one live screen, elsewhere one after the other, as JSON a line each.
+    """
+    console = Console()
+    taken = _takes(take, every_s, times)
+    if as_json:
+        for now in taken:
+            print(json.dumps(now.as_object()), flush=True)
+        return
+    before: Reading | None = None
+    if not console.is_terminal:
+        for now in taken:
+            console.print(screen(now, before))
+            before = now
+        return
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        for now in taken:
+            live.update(screen(now, before), refresh=True)
+            before = now
+
+
+def screen(now: Reading, before: Reading | None) -> Group:
+    """A reading as text; rates need the one `before`."""
+    return Group(_owner_table(now), _buffer_table(now), _count_table(now, before))
+
+
+def _takes(take: Callable[[], Reading], every_s: float, times: int | None) -> Iterator[Reading]:
+    for number in count(1):
+        yield take()
+        if number == times:
+            return
+        time.sleep(every_s)
+
+
+def _regions(top: Path) -> list[Owner]:
+    if not (top / "order").is_file():
+        return []
+    kb = PAGE_KB << int(sysfs.text(top / "order"))
+    names = sorted(path.name.removesuffix(_BLOCKS) for path in top.glob(f"*{_BLOCKS}"))
+    found = []
+    for name in names:
+        blocks = int(sysfs.text(top / f"{name}{_BLOCKS}"))
+        parked = int(sysfs.text(top / f"{name}_parked_kb"))
+        found.append(Owner(name, blocks, blocks * kb, parked))
+    return sorted((x for x in found if x.blocks), key=lambda x: -x.blocks)
+
+
+def _sets(top: Path) -> list[Owner]:
+    """Those of processes and of CPUs, while the scheme has any."""
+    if not (top / "process_sets").is_file():
+        return []
+    kb = PAGE_KB << int(sysfs.text(top / "order"))
+    pairs = (("process sets", "process_sets", "reserved_kb"), ("CPU sets", "cpu_sets", "cpu_kb"))
+    found = []
+    for name, sets, parked in pairs:
+        blocks = int(sysfs.text(top / sets))
+        found.append(Owner(name, blocks, blocks * kb, int(sysfs.text(top / parked))))
+    return [owner for owner in found if owner.blocks]
+
+
+def _free(path: Path) -> tuple[int, ...]:
+    """Free blocks by order, all zones of /proc/buddyinfo together."""
+    if not path.is_file():
+        return ()
+    zones = [line.split()[4:] for line in path.read_text().splitlines()]
+    return tuple(sum(map(int, column)) for column in zip(*zones, strict=True))
+
+
+def _new_table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def _owner_table(now: Reading) -> Table:
+    table = _new_table("owner", "blocks", "MiB", "of it free")
+    for owner in now.owners:
+        sizes = (f"{kb / 1024:.1f}" for kb in (owner.kb, owner.parked_kb))
+        table.add_row(owner.name, str(owner.blocks), *sizes)
+    if not now.owners:
+        table.add_row("none has any", "0", "0.0", "0.0")
+    return table
+
+
+def _buffer_table(now: Reading) -> Table:
+    table = _new_table("largest buffer without reclaim", "MiB", "with parked")
+    for order, size in PIECES.items():
+        both = (now.obtainable_kb(order), now.obtainable_kb(order, owned=True))
+        table.add_row(f"in pieces of {size} and more", *(f"{kb / 1024:.1f}" for kb in both))
+    table.add_row("in one piece", f"{now.largest_kb / 1024:.1f}", "")
+    return table
+
+
+def _count_table(now: Reading, before: Reading | None) -> Table:
+    table = _new_table("since the boot", "", "a second")
+    for title, name in (
+        ("killed by the kernel", "kills"),
+        ("refaulted, anonymous pages", "refaults_anon"),
+        ("refaulted, file pages", "refaults_file"),
+    ):
+        total = getattr(now, name)
+        rate = "-"
+        if before is not None and now.t > before.t:
+            rate = f"{(total - getattr(before, name)) / (now.t - before.t):.1f}"
+        table.add_row(title, f"{total:,}", rate)
+    return table

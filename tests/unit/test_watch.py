@@ -1,0 +1,161 @@
+"""`cohort status --watch`, and devices that are reached by adb and ssh."""
+
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cohort import watch
+from cohort.device import fetch
+from cohort.errors import HostError, UsageError
+from tests_support import Outcome
+
+# Gives the script to a shell whose root is the made machine.
+FAKE = """\
+#!/bin/sh
+echo "$0 $*" | head -1 >> {log}
+for script; do :; done
+exec sh -c "cd {root}; ${{script#cd / || exit 1}}"
+"""
+FILES = {
+    "proc/buddyinfo": "Node 0, zone  DMA32  1 2 0\nNode 0, zone Normal  4 0 3\n",
+    "proc/vmstat": "oom_kill 2\nworkingset_refault_anon 10\nworkingset_refault_file 30\n",
+    "sys/kernel/mm/cohort/parked_kb": "12\n",
+    "sys/kernel/mm/cohort/owned_free": "3 0 0 0 1 0 0 0 2 0 0\n",
+    "sys/kernel/mm/cohort/region/order": "8\n",
+    "sys/kernel/mm/cohort/region/enabled": "1\n",
+    "sys/kernel/mm/cohort/region/process_blocks": "7\n",
+    "sys/kernel/mm/cohort/region/process_parked_kb": "2048\n",
+    "sys/kernel/mm/cohort/region/cache_blocks": "9\n",
+    "sys/kernel/mm/cohort/region/cache_parked_kb": "0\n",
+    "sys/kernel/mm/cohort/region/hot_blocks": "0\n",
+    "sys/kernel/mm/cohort/region/hot_parked_kb": "0\n",
+    "sys/kernel/mm/cohort/cpb/enabled": "0\n",
+    "sys/kernel/mm/cohort/cpb/order": "4\n",
+    "sys/kernel/mm/cohort/cpb/process_sets": "3\n",
+    "sys/kernel/mm/cohort/cpb/reserved_kb": "64\n",
+    "sys/kernel/mm/cohort/cpb/cpu_sets": "0\n",
+    "sys/kernel/mm/cohort/cpb/cpu_kb": "0\n",
+    "sys/fs/cgroup/app/memory.stat": "pgsteal 5\n",
+    "proc/1/vnode": "app\n",
+    "proc/1/cmdline": "init\0",
+    "proc/2/vnode": "app\n",
+    "proc/2/cmdline": "",
+}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    root = tmp_path / "machine"
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+@pytest.fixture
+def log(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An adb and an ssh that lead to the made machine; what they were called with."""
+    log = tmp_path / "calls"
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("adb", "ssh"):
+        (tools / name).write_text(FAKE.format(root=machine, log=log))
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return log
+
+
+def test_blocks_buffers_kills_and_refaults(machine: Path) -> None:
+    now = watch.read(machine, 1.0)
+    assert [(x.name, x.blocks, x.kb, x.parked_kb) for x in now.owners] == [
+        ("cache", 9, 9 << 10, 0),
+        ("process", 7, 7 << 10, 2048),
+        ("process sets", 3, 192, 64),
+    ]
+    assert now.free == (5, 2, 3)
+    assert now.largest_kb == 16
+    assert [now.obtainable_kb(order) for order in (0, 1, 4)] == [20 + 16 + 48, 64, 0]
+    assert now.obtainable_kb(8, owned=True) == 2048
+    assert now.obtainable_kb(4, owned=True) == 2048 + 64
+    assert (now.kills, now.refaults_anon, now.refaults_file) == (2, 10, 30)
+
+
+def test_the_screen_has_rates(machine: Path) -> None:
+    before = watch.read(machine, 1.0)
+    (machine / "proc/vmstat").write_text("oom_kill 3\nworkingset_refault_file 50\n")
+    said = io.StringIO()
+    Console(file=said, width=100).print(watch.screen(watch.read(machine, 3.0), before))
+    lines = [" ".join(line.split()) for line in said.getvalue().splitlines()]
+    assert "process 7 7.0 2.0" in lines
+    assert "in pieces of 1 MiB and more 0.0 2.0" in lines
+    assert "killed by the kernel 3 0.5" in lines
+    assert "refaulted, file pages 50 10.0" in lines
+
+
+def test_a_machine_without_blocks(machine: Path, cohort: Callable[..., Outcome]) -> None:
+    """A kernel with Cohort off, and files that older ones lack."""
+    top = machine / "sys/kernel/mm/cohort"
+    (top / "owned_free").unlink()
+    for path in (top / "region").iterdir():
+        path.unlink()
+    (top / "cpb/process_sets").write_text("0\n")
+    done = cohort("status", "--root", machine, "--watch", "--times", "1")
+    assert "none has any" in done.stdout
+    assert "in one piece" in done.stdout
+
+
+@pytest.mark.parametrize("target", ["adb", "adb:emulator-5554", "ssh:phone"])
+def test_a_device_says_what_it_would_say_here(
+    target: str, machine: Path, log: Path, cohort: Callable[..., Outcome]
+) -> None:
+    here = cohort("status", "--root", machine, "--json")
+    there = cohort("status", "--on", target, "--json")
+    assert (there.code, there.stdout) == (0, here.stdout), there.stderr
+    called = log.read_text()
+    assert ("-s emulator-5554" in called) == (target == "adb:emulator-5554")
+
+
+def test_every_look_is_a_line_of_json(log: Path, cohort: Callable[..., Outcome]) -> None:
+    words = "status --on ssh:phone --watch --every 0.1 --times 2 --json"
+    done = cohort(*words.split())
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    assert second["t"] > first["t"]
+    assert first["obtainable"]["8"] == {"free_kb": 0, "with_parked_kb": 2048}
+    assert len([x for x in log.read_text().splitlines() if "ssh -o BatchMode=yes" in x]) == 2
+
+
+@pytest.mark.usefixtures("log")
+def test_a_device_that_does_not_answer(
+    tmp_path: Path, machine: Path, cohort: Callable[..., Outcome]
+) -> None:
+    (tmp_path / "bin" / "adb").write_text("#!/bin/sh\necho 'no devices found' >&2\nexit 1\n")
+    done = cohort("status", "--on", "adb")
+    assert done.code == 8
+    assert "adb does not answer: no devices found" in done.stderr
+    for path in (machine / "sys/kernel/mm/cohort").rglob("*"):
+        if path.is_file():
+            path.unlink()
+    assert cohort("status", "--on", "ssh:phone").code == 4
+
+
+@pytest.mark.parametrize("target", ["", "usb", "ssh:", "ssh:-oProxyCommand=x"])
+def test_a_target_that_is_none(target: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not a machine"):
+        fetch(target, tmp_path)
+
+
+@pytest.mark.usefixtures("log")
+def test_a_device_names_no_file_outside(tmp_path: Path) -> None:
+    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\nprintf '\\001../../evil\\nx\\n'\n")
+    with pytest.raises(HostError, match="outside"):
+        fetch("ssh:phone", tmp_path / "copy")
+
+
+def test_two_machines_at_once(tmp_path: Path, cohort: Callable[..., Outcome]) -> None:
+    assert cohort("status", "--root", tmp_path, "--on", "adb").code == 2
