@@ -113,7 +113,7 @@ def browser(profile: Path) -> Iterator[Page]:
         page = Page(process.stdin.fileno(), process.stdout.fileno())
         try:
             yield page
-            # Its helpers write into the profile until they have ended, too.
+            # Its child processes write into the profile until they have ended, too.
             page.ask("Browser.close")
             process.wait(LIMIT_S)
         finally:

@@ -58,8 +58,16 @@ def test_an_area_may_be_divided_and_a_rival_may_win() -> None:
     assert said(("none", STOCK), ("region", mixed), ("tuned", rival))["Apps"] == (
         "region and none divide it: region is ahead in 1 of 2 "
         "(launch, 95 %: 1,000.0 → 500.0 ms, -50.0 %), none in 1 (apps killed: 10 → 20, +100.0 %); "
-        "tuned beats none in 1 of 2 (apps killed: 10 → 5, -50.0 %)."
+        "tuned beats none in 1 of 2 (apps killed: 10 → 5, -50.0 %); "
+        "ahead of all others: region in 1, tuned in 1."
     )
+
+
+def test_rivals_are_compared_with_one_another_and_with_the_baseline() -> None:
+    worse = STOCK | {"kills": 20, "launch_ms_p95": 1500.0}
+    found = said(("none", STOCK), ("region", worse), ("tuned", worse))
+    assert found["Apps"].endswith("; ahead of all others: none in 2.")
+    assert found["Reclaim"].endswith("; no policy is ahead of all others in any.")
 
 
 def test_what_was_not_measured_is_not_judged() -> None:

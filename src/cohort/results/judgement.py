@@ -126,6 +126,8 @@ def _judgement(area: str, policies: Sequence[str], figures: Sequence[Figure]) ->
         sides = [figure.sides[index] for figure in figures]
         counts = (sides.count(side) for side in ("better", "worse", "even"))
         tallies.append(Tally(policy, *counts))
+    if len(others) > 1:
+        parts.append(_fronts(policies, figures))
     return Judgement(area, f"{'; '.join(parts)}.", tuple(figures), tuple(tallies))
 
 
@@ -144,6 +146,29 @@ def _clause(baseline: str, policy: str, index: int, figures: Sequence[Figure]) -
     if lost:
         return f"{baseline} beats {policy} in {len(lost)} of {known} ({_greatest(lost, index)})"
     return f"{policy} and {baseline} differ in none of {known}"
+
+
+def _fronts(policies: Sequence[str], figures: Sequence[Figure]) -> str:
+    """In how many figures each policy is better than every other, a rival or the baseline."""
+    leads = [_front(figure.row) for figure in figures]
+    parts = [
+        f"{policy} in {leads.count(index)}"
+        for index, policy in enumerate(policies)
+        if index in leads
+    ]
+    if not parts:
+        return "no policy is ahead of all others in any"
+    return f"ahead of all others: {', '.join(parts)}"
+
+
+def _front(row: Row) -> int | None:
+    """Which policy is better than every other in this row; None if no policy is."""
+    for index, cell in enumerate(row.cells):
+        others = [*row.cells[:index], *row.cells[index + 1 :]]
+        sides = (judge(Cell(row.metric, cell.spread, other.spread)) for other in others)
+        if all(side == "better" for side in sides):
+            return index
+    return None
 
 
 def _greatest(figures: Sequence[Figure], index: int) -> str:
