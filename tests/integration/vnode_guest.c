@@ -106,6 +106,24 @@ static int unprivileged(void)
 	return 0;
 }
 
+/* A setuid program writes to what its caller opened: the caller's rights count, too. */
+static int deputy(void)
+{
+	ssize_t n;
+	int fd;
+
+	put("/proc/self/vnode", "untrusted");
+	if (seteuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	fd = open("/proc/self/vnode", O_WRONLY);
+	if (fd < 0 || seteuid(0))
+		return 1;
+	n = write(fd, "trusted", 7);
+	claim(n < 0 && errno == EACCES, "no way up by a setuid program that writes to its stderr");
+	close(fd);
+	return 0;
+}
+
 static pid_t child(int (*run)(void))
 {
 	pid_t pid = fork();
@@ -296,6 +314,8 @@ static int tidies(void)
 
 int main(int argc, char **argv)
 {
+	int status;
+
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (argc > 1 && !strcmp(argv[1], "child")) {
 		claim(says("/proc/self/vnode", "untrusted"), "a child has the role after exec");
@@ -308,6 +328,8 @@ int main(int argc, char **argv)
 		      says("/proc/self/vnode", "none"), "no nodes at all");
 	} else {
 		waitpid(child(unprivileged), NULL, 0);
+		waitpid(child(deputy), &status, 0);
+		claim(!status, "a setuid program was tried");
 		waitpid(child(inherits), NULL, 0);
 		out_of_memory();
 		cpusets();

@@ -5,8 +5,8 @@
  * The calls of the memory manager: a predicate, which is a static key, and an entry
  * for each event.  Without CONFIG_COHORT, or without the option of a scheme, the
  * predicate is constant and the compiler drops the call, so no stubs are needed.
- * Each entry __cohort_x() is described where it is defined: in mm/cohort/hooks.c
- * if several schemes hear of the event.  Drivers include <linux/cohort_pcpa.h>.
+ * Each entry is described where it is defined: in mm/cohort/hooks.c if several
+ * schemes hear of the event.  Drivers include <linux/cohort_pcpa.h>.
  */
 #ifndef _LINUX_COHORT_H
 #define _LINUX_COHORT_H
@@ -99,14 +99,14 @@ bool __cohort_home(unsigned long pfn);
 
 /* Has anything in a pageblock an owner?  Is this page free and has one?  Then it is counted. */
 bool __cohort_owned_pageblock(const struct page *page);
-bool __cohort_page_parked(const struct page *page);
+bool cohort_block_parked(const struct page *page);
 bool __cohort_hole(const struct page *page, int nr, int *num_movable);
 #define cohort_owned_pageblock(page) (cohort_enabled() && __cohort_owned_pageblock(page))
-#define cohort_page_parked(page) (cohort_enabled() && __cohort_page_parked(page))
+#define cohort_page_parked(page) (cohort_enabled() && cohort_block_parked(page))
 #define cohort_hole(...)	(cohort_enabled() && __cohort_hole(__VA_ARGS__))
 /* Where a scanner of compaction goes on that stands on a frame. */
-unsigned long __cohort_next_pfn(unsigned long pfn, int order);
-#define cohort_next_pfn(pfn, order) (cohort_enabled() ? __cohort_next_pfn(pfn, order) : (pfn))
+unsigned long cohort_block_after(unsigned long pfn, int order);
+#define cohort_next_pfn(pfn, order) (cohort_enabled() ? cohort_block_after(pfn, order) : (pfn))
 
 /* All free pages of a zone that have an owner are looked at, under zone->lock. */
 void __cohort_each_free(struct zone *zone, void (*visit)(struct page *page));
@@ -117,9 +117,9 @@ void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn);
 #define cohort_dissolve_range(a, b) COHORT_WHEN(cohort_owners(), __cohort_dissolve_range(a, b))
 
 /* The per-CPU lists of a zone are drained; is there a reason to? */
-void __cohort_drain_zone(unsigned int cpu, struct zone *zone);
+void cohort_zone_drain(unsigned int cpu, struct zone *zone);
 bool __cohort_drain_due(unsigned int cpu, const struct zone *zone);
-#define cohort_drain_zone(...)	COHORT_WHEN(cohort_enabled(), __cohort_drain_zone(__VA_ARGS__))
+#define cohort_drain_zone(...)	COHORT_WHEN(cohort_enabled(), cohort_zone_drain(__VA_ARGS__))
 #define cohort_drain_due(...)	(cohort_enabled() && __cohort_drain_due(__VA_ARGS__))
 
 /* A page is asked for: of the request's domain; after the free lists had none; or of another. */
@@ -164,12 +164,11 @@ bool __cohort_spared(struct folio *folio, struct scan_control *sc);
 #define cohort_spared(...)	(cohort_pcpa_taking() && __cohort_spared(__VA_ARGS__))
 
 /* kswapd: how much is free when it has done enough, what it aims at, what it did. */
-unsigned long __cohort_balance_mark(struct zone *zone, unsigned long mark);
+unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark);
 unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx, int order,
 				     unsigned long stock);
 void __cohort_kswapd_ran(unsigned long nr);
-#define cohort_balance_mark(zone, mark) \
-	(cohort_enabled() ? __cohort_balance_mark(zone, mark) : (mark))
+#define cohort_balance_mark(zone, mark) (cohort_enabled() ? cohort_zone_aim(zone, mark) : (mark))
 #define cohort_kswapd_target(pgdat, idx, order, stock) \
 	(cohort_sizing() ? __cohort_kswapd_target(pgdat, idx, order, stock) : (stock))
 #define cohort_kswapd_ran(nr) \

@@ -370,8 +370,6 @@ struct page *cohort_block_piece(struct cohort_block *blk, unsigned int order);
 void cohort_zone_show(struct zone *zone);
 
 /* and without it */
-bool cohort_block_parked(const struct page *page);
-unsigned long cohort_block_after(unsigned long pfn, int order);
 void cohort_range_dissolve(unsigned long start_pfn, unsigned long end_pfn);
 
 /* core/room.c */
@@ -400,7 +398,6 @@ void cohort_magazine_fill(struct zone *zone, unsigned int id, struct page **page
 			  unsigned int nr);
 void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id);
 bool cohort_owned_free(struct page *page, unsigned long pfn, unsigned int order);
-void cohort_zone_drain(unsigned int cpu, struct zone *zone);
 
 /* Rooms a domain may have. */
 static inline unsigned int cohort_nr_rooms(void)
@@ -450,7 +447,6 @@ extern unsigned long cohort_headroom;	/* pages of whole blocks kept ready, all n
 int cohort_pack_init(void);
 unsigned long cohort_whole(struct zone *zone);
 unsigned long cohort_zone_headroom(struct zone *zone);
-unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark);
 bool cohort_blocks_short(struct zone *zone);
 void cohort_pack_wake(struct pglist_data *pgdat);
 void cohort_pack_drain(void);

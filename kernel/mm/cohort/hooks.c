@@ -44,49 +44,6 @@ bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order
 }
 
 /**
- * __cohort_drain_zone() - what a CPU has at hand goes back
- * @cpu: the CPU
- * @zone: only what is of this zone
- *
- * Beside the per-CPU lists of the page allocator, whenever those are drained.
- */
-void __cohort_drain_zone(unsigned int cpu, struct zone *zone)
-{
-	cohort_zone_drain(cpu, zone);
-}
-
-/**
- * __cohort_balance_mark() - how much is free when kswapd has done enough
- * @zone: the zone
- * @mark: as stock has it
- */
-unsigned long __cohort_balance_mark(struct zone *zone, unsigned long mark)
-{
-	return cohort_zone_aim(zone, mark);
-}
-
-/**
- * __cohort_page_parked() - is this page free in a block?
- * @page: any page; the answer may be stale when it arrives
- */
-bool __cohort_page_parked(const struct page *page)
-{
-	return cohort_block_parked(page);
-}
-
-/**
- * __cohort_next_pfn() - where compaction goes on
- * @pfn: frame its scanner stands on
- * @order: what it compacts for, -1 for all
- *
- * Return: @pfn, or the first frame after what owns it and is to be left alone.
- */
-unsigned long __cohort_next_pfn(unsigned long pfn, int order)
-{
-	return cohort_block_after(pfn, order);
-}
-
-/**
  * __cohort_dissolve_range() - nothing may own these frames any longer
  * @start_pfn: first frame
  * @end_pfn: one past the last frame

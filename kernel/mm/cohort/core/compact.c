@@ -187,24 +187,24 @@ struct folio *cohort_get_single(struct page *page)
 }
 
 /**
- * cohort_isolate_page() - take one page off the LRU
+ * cohort_isolate_page() - take one page off the LRU, or from a driver that can move it
  * @page: any page
  * @list: receives its folio
  *
- * Return: false if it is on no LRU list, in a larger folio or pinned.
+ * Return: false if it is on no LRU list and no driver's, in a larger folio or pinned.
  */
 bool cohort_isolate_page(struct page *page, struct list_head *list)
 {
 	struct folio *folio;
 	bool done;
 
-	if (!PageLRU(page))
+	if (!PageLRU(page) && !__PageMovable(page))
 		return false;
 	folio = cohort_get_single(page);
 	if (!folio)
 		return false;
-	done = folio_test_lru(folio) && !folio_maybe_dma_pinned(folio) &&
-	       isolate_folio_to_list(folio, list);
+	done = (folio_test_lru(folio) || __folio_test_movable(folio)) &&
+	       !folio_maybe_dma_pinned(folio) && isolate_folio_to_list(folio, list);
 	folio_put(folio);
 	return done;
 }

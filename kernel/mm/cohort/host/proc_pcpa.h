@@ -25,7 +25,10 @@ static ssize_t cohort_proc_entitled_read(struct file *file, char __user *buf,
 				       scnprintf(text, sizeof(text), "%d\n", yes));
 }
 
-/* An entitled process takes memory from others: CAP_SYS_RESOURCE decides. */
+/*
+ * An entitled process takes memory from others: CAP_SYS_RESOURCE decides, of the opener, too, or
+ * the file could be the standard error of a setuid program.
+ */
 static ssize_t cohort_proc_entitled_write(struct file *file, const char __user *buf,
 					  size_t count, loff_t *ppos)
 {
@@ -33,7 +36,7 @@ static ssize_t cohort_proc_entitled_write(struct file *file, const char __user *
 	bool on;
 	int err;
 
-	if (!capable(CAP_SYS_RESOURCE))
+	if (!capable(CAP_SYS_RESOURCE) || !file_ns_capable(file, &init_user_ns, CAP_SYS_RESOURCE))
 		return -EPERM;
 	err = kstrtobool_from_user(buf, count, &on);
 	if (err)

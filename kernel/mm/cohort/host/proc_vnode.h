@@ -39,7 +39,9 @@ static ssize_t cohort_proc_vnode_write(struct file *file, const char __user *buf
 	task = get_proc_task(file_inode(file));
 	if (!task)
 		return -ESRCH;
-	err = cohort_vnode_move(task, name);
+	/* The opener, too: the file could be the standard error of a setuid program. */
+	err = cohort_vnode_move(task, name, capable(CAP_SYS_RESOURCE) &&
+				file_ns_capable(file, &init_user_ns, CAP_SYS_RESOURCE));
 	put_task_struct(task);
 	return err ?: count;
 }

@@ -273,10 +273,12 @@ static bool cohort_pcpa_may_reclaim(gfp_t gfp)
 	return (gfp & need) == need && !(current->flags & PF_MEMALLOC) && in_task();
 }
 
-static bool cohort_pcpa_entitled_to(unsigned int order)
+/* I/O buffers, not huge pages or large folios of files: those can be moved and are not asked for. */
+static bool cohort_pcpa_entitled_to(gfp_t gfp, unsigned int order)
 {
-	return order >= READ_ONCE(cohort_pcpa_min_order) && order <= pageblock_order &&
-	       current->mm && test_bit(COHORT_ENTITLED_BIT, &current->mm->flags);
+	return !(gfp & __GFP_MOVABLE) && order >= READ_ONCE(cohort_pcpa_min_order) &&
+	       order <= pageblock_order && current->mm &&
+	       test_bit(COHORT_ENTITLED_BIT, &current->mm->flags);
 }
 
 /*
@@ -332,7 +334,7 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
 	struct page *page;
 
 	if (order && !last)
-		return cohort_pcpa_entitled_to(order) && cohort_pcpa_may_reclaim(gfp) ?
+		return cohort_pcpa_entitled_to(gfp, order) && cohort_pcpa_may_reclaim(gfp) ?
 		       cohort_pcpa_client_page(gfp, order, alloc_flags, ac) : NULL;
 	if (!cohort_pcpa_may_have(gfp, order, alloc_flags, lend, last) ||
 	    !cohort_area_allowed(gfp, alloc_flags, ac))
@@ -358,7 +360,7 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
 struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
 {
 	gfp = current_gfp_context(gfp);
-	if (!cohort_pcpa_taking() || !cohort_pcpa_entitled_to(order) ||
+	if (!cohort_pcpa_taking() || !cohort_pcpa_entitled_to(gfp, order) ||
 	    !cohort_pcpa_may_reclaim(gfp | __GFP_RECLAIM))
 		return NULL;
 	return cohort_pcpa_client_page(gfp, order, 0, NULL);

@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
@@ -320,6 +321,85 @@ static void cohort_pcpa_test_lent_movable(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/* A driver that gives its one page away, and has moved it to another. */
+static struct page *cohort_pcpa_test_drivers;
+
+static bool cohort_pcpa_test_driver_isolate(struct page *page, isolate_mode_t mode)
+{
+	return true;
+}
+
+static void cohort_pcpa_test_driver_putback(struct page *page)
+{
+}
+
+static int cohort_pcpa_test_driver_migrate(struct page *dst, struct page *src,
+					   enum migrate_mode mode);
+
+static const struct movable_operations cohort_pcpa_test_driver = {
+	.isolate_page = cohort_pcpa_test_driver_isolate,
+	.putback_page = cohort_pcpa_test_driver_putback,
+	.migrate_page = cohort_pcpa_test_driver_migrate,
+};
+
+static int cohort_pcpa_test_driver_migrate(struct page *dst, struct page *src,
+					   enum migrate_mode mode)
+{
+	get_page(dst);
+	__SetPageMovable(dst, &cohort_pcpa_test_driver);
+	__ClearPageMovable(src);
+	put_page(src);
+	cohort_pcpa_test_drivers = dst;
+	return MIGRATEPAGE_SUCCESS;
+}
+
+/* A page on loan that is on no LRU list leaves like any other, if its driver can move it. */
+static void cohort_pcpa_test_lent_to_driver(struct kunit *test)
+{
+	struct page *page;
+	LIST_HEAD(list);
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	page = cohort_area_take(0, COHORT_USE_LENT);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_TRUE(test, cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE, 0));
+	lock_page(page);
+	__SetPageMovable(page, &cohort_pcpa_test_driver);
+	unlock_page(page);
+	cohort_pcpa_test_drivers = page;
+	KUNIT_EXPECT_TRUE(test, cohort_isolate_page(page, &list));
+	KUNIT_EXPECT_EQ(test, cohort_move_out(&list, MIGRATE_SYNC_LIGHT), 1);
+	KUNIT_EXPECT_PTR_NE(test, cohort_pcpa_test_drivers, page);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
+	page = cohort_pcpa_test_drivers;
+	lock_page(page);
+	__ClearPageMovable(page);
+	unlock_page(page);
+	put_page(page);
+	cohort_pcpa_test_end(test);
+}
+
+/* An entitled process gets its I/O buffers here, not its huge pages. */
+static void cohort_pcpa_test_entitled_to(struct kunit *test)
+{
+	const unsigned int order = COHORT_CHUNK_ORDER;
+	struct alloc_context ac;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_test_map(test, 1);
+	set_bit(COHORT_ENTITLED_BIT, &current->mm->flags);
+	cohort_test_context(&ac, GFP_TRANSHUGE);
+	KUNIT_EXPECT_NULL(test, __cohort_pcpa_rmqueue(GFP_TRANSHUGE, order, 0, &ac, false));
+	cohort_test_context(&ac, GFP_HIGHUSER | __GFP_COMP);
+	page = __cohort_pcpa_rmqueue(GFP_HIGHUSER | __GFP_COMP, order, 0, &ac, false);
+	KUNIT_EXPECT_NOT_NULL(test, page);
+	if (page)
+		__free_pages(page, order);
+	clear_bit(COHORT_ENTITLED_BIT, &current->mm->flags);
+	cohort_pcpa_test_end(test);
+}
+
 static unsigned long cohort_pcpa_test_give_all(struct list_head *list,
 						const struct alloc_context *ac)
 {
@@ -497,6 +577,8 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_busy),
 	KUNIT_CASE(cohort_pcpa_test_lent_once),
 	KUNIT_CASE(cohort_pcpa_test_lent_movable),
+	KUNIT_CASE(cohort_pcpa_test_lent_to_driver),
+	KUNIT_CASE(cohort_pcpa_test_entitled_to),
 	KUNIT_CASE(cohort_pcpa_test_breach),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_given),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_before_a_kill),

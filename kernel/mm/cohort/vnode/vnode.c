@@ -394,16 +394,16 @@ const char *cohort_vnode_name(struct task_struct *task)
  * cohort_vnode_move() - give a process a role
  * @task: any thread of it, pinned
  * @name: the role, perhaps with a newline
+ * @may: towards more trust, too
  *
- * Towards more trust only with CAP_SYS_RESOURCE.  Pages already there stay.
+ * Pages already there stay.
  *
  * Return: 0, -ENODEV without a layout, -EINVAL for no such role, -EACCES if
  * the caller may not, or -ESRCH.
  */
-int cohort_vnode_move(struct task_struct *task, const char *name)
+int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 {
 	struct cohort_vnode *vn = cohort_vnode_find(name);
-	bool may = capable(CAP_SYS_RESOURCE);
 	struct task_struct *alive;
 	int err = 0;
 

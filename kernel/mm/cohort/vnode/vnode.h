@@ -60,7 +60,7 @@ bool __cohort_vnode_wanted(void);
 int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
 void cohort_vnode_commit(void);
 const char *cohort_vnode_name(struct task_struct *task);
-int cohort_vnode_move(struct task_struct *task, const char *name);
+int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
 
 /* lend.c */
 void cohort_vnode_returned(unsigned long pfn);
