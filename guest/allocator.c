@@ -24,7 +24,8 @@
 
 #include "phone.h"
 
-#define MAX_BUFS 8192
+#define FEW_BUFS 8192
+#define MAX_BUFS 65536
 #define NR_ORDERS 3
 #define COUNTERS SCHEMES "buffer/"
 #define TRACEPOINT "/sys/kernel/tracing/events/kmem/mm_page_alloc/id"
@@ -50,8 +51,9 @@ struct result {
 	uint64_t busy;			/* times a range of CMA was in use */
 };
 
-static struct buf bufs[MAX_BUFS];
-static int nr_bufs;
+/* Those of a phone with few apps; one with many moves to a larger array. */
+static struct buf few[FEW_BUFS], *bufs = few;
+static int nr_bufs, max_bufs = FEW_BUFS;
 static int heap_fd, camera_fd;
 static bool camera_cma;			/* the camera's heap is a CMA area */
 static int stall_fd = -1;
@@ -159,12 +161,25 @@ static uint64_t new_stalls(void)
 	return last - before;
 }
 
+static void more_bufs(void)
+{
+	struct buf *more;
+
+	if (max_bufs == MAX_BUFS)
+		fatal("more than %d buffers", MAX_BUFS);
+	more = malloc(MAX_BUFS * sizeof(*more));
+	if (!more)
+		fatal("no memory for buffers");
+	bufs = memcpy(more, few, sizeof(few));
+	max_bufs = MAX_BUFS;
+}
+
 static int keep(int slot, int fd, bool gpu)
 {
 	if (fd < 0)
 		return fd;
-	if (nr_bufs == MAX_BUFS)
-		fatal("more than %d buffers", MAX_BUFS);
+	if (nr_bufs == max_bufs)
+		more_bufs();
 	bufs[nr_bufs++] = (struct buf){ .fd = fd, .slot = slot, .gpu = gpu };
 	return 0;
 }

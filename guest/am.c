@@ -323,6 +323,7 @@ static void sample(uint32_t launch)
 	}
 	sampler_sample(launch, nr_alive, cached);
 	area_record(launch, "use");
+	judge_record(launch, cached + (foreground != NO_APP));
 	if (sh->conf.set.maps && (launch == 1 || every == 0 || launch % every == 0))
 		map_record(launch);
 }

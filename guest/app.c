@@ -92,6 +92,7 @@ void app_use(struct app *a, struct rng *r)
 	const struct profile *p = a->prof;
 	int step;
 
+	scroll_begin(a);
 	for (step = 0; step < STEPS; step++) {
 		heap_grow(&a->heap, r, pages(p->grow_kb) / STEPS);
 		heap_churn(&a->heap, r, a->heap.used * p->churn_pct / 100 / STEPS);
@@ -101,6 +102,7 @@ void app_use(struct app *a, struct rng *r)
 	if (sh->conf.set.watch_kb && !camera_is(a->slot))
 		media_read(r, sh->conf.set.watch_kb);
 	db_write(p->name, r, p->db_writes);
+	scroll_end(a);
 }
 
 void app_background(struct app *a, struct rng *r)

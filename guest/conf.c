@@ -11,12 +11,14 @@
  *   native ROLE               role of the processes that init starts
  *   camera APP HEAP KB PIECE_KB WOKEN [announce]   buffers of a start of this app, from
  *                             what heap, and how many other processes work meanwhile
+ *   judge FRAMES US HEAP_PAGES FILE_PAGES   scrolling in each use, and what is recorded of it
  *   experiment KIND KEY=N...  after the launches; KIND exit, throughput,
  *                             bench, orders or scale
  *   program NAME WHEN ARGV...       of a bench; WHEN prepare, fresh or next
  *   proc NAME CLASS ADJ KEY=N...    a process started at boot
  *   app NAME KEY=N...         an application (home=1: the launcher)
  *   launch NAME               the sequence, in order
+ *   round                     all apps had their turn with the launch before
  *
  * Strict: anything unknown or missing ends the run, so that the lab and the
  * guest cannot drift apart unnoticed.
@@ -302,6 +304,30 @@ static void do_camera(struct conf *conf, char **save)
 		fatal("phone.conf: camera: a piece must not be empty");
 }
 
+static void do_judge(struct conf *conf, char **save)
+{
+	uint64_t *const field[] = {
+		&conf->judge.frames, &conf->judge.frame_us, &conf->judge.heap_pages,
+		&conf->judge.file_pages,
+	};
+	const char *word;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(field); i++) {
+		word = strtok_r(NULL, " ", save);
+		if (!word)
+			fatal("phone.conf: judge: %zu numbers wanted", ARRAY_SIZE(field));
+		*field[i] = number(word, "judge");
+	}
+}
+
+static void do_round(struct conf *conf, uint64_t launches)
+{
+	if (conf->nr_rounds == MAX_ROUNDS)
+		fatal("phone.conf: too many rounds");
+	conf->round[conf->nr_rounds++] = launches;
+}
+
 /* The path is one word, the value is the rest of the line. */
 static void do_write(struct conf *conf, char **save)
 {
@@ -365,6 +391,10 @@ static void do_line(struct conf *conf, struct parse *ps, char *line)
 		return do_program(conf, &save);
 	if (!strcmp(verb, "camera"))
 		return do_camera(conf, &save);
+	if (!strcmp(verb, "judge"))
+		return do_judge(conf, &save);
+	if (!strcmp(verb, "round"))
+		return do_round(conf, ps->launches);
 	if (!strcmp(verb, "swap"))
 		return do_swap(conf, &save);
 	if (!strcmp(verb, "minfree"))

@@ -138,3 +138,12 @@ void heap_touch(struct heap *h, struct rng *r)
 		}
 	}
 }
+
+/* Pages of a window that moves through the heap, without a wait. */
+void heap_show(struct heap *h, uint64_t from, uint64_t pages)
+{
+	uint64_t used = h->used, i;
+
+	for (i = 0; i < pages && used; i++)
+		touch(h, (from + i) % used);
+}

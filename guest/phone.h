@@ -31,6 +31,7 @@
 #define MAX_ROLES 8
 #define NO_ROLE (-1)
 #define MAX_BENCHES 32
+#define MAX_ROUNDS 1000
 
 /* oom_score_adj as Android's ProcessList.java writes it */
 #define ADJ_NATIVE (-1000)
@@ -191,6 +192,14 @@ struct conf {
 		uint64_t woken;		/* processes that work while it opens */
 		bool announce;		/* the kernel hears of a start before the app runs */
 	} camera;
+	struct judge {
+		uint64_t frames;	/* scrolled in each use, 0: nothing is judged */
+		uint64_t frame_us;	/* from one to the next */
+		uint64_t heap_pages;	/* of the app's heap that a frame shows */
+		uint64_t file_pages;	/* and of its code and pictures */
+	} judge;
+	uint32_t round[MAX_ROUNDS];	/* launches with which all apps had their turn */
+	int nr_rounds;
 	uint8_t launch[MAX_LAUNCHES];	/* index into prof[] */
 };
 
@@ -220,6 +229,9 @@ struct slot {
 	uint64_t work_bytes, work_ns;	/* memory pressure it made, and how long that took */
 };
 
+/* Work that page faults are counted by. */
+enum faulting { FAULTS_FOREGROUND, FAULTS_BACKGROUND, FAULTS_SYSTEM, NR_FAULTING };
+
 struct shared {
 	struct conf conf;
 	struct slot slot[MAX_SLOTS];
@@ -232,6 +244,7 @@ struct shared {
 	uint32_t camera_opens;		/* launch whose camera asks for its buffers now */
 	uint64_t media_at;		/* bytes of media read so far */
 	uint64_t camera_stalls;		/* of the camera and of its buffers' service */
+	uint64_t majflt[NR_FAULTING];	/* of all slots so far, those that are gone included */
 	int32_t zygote_pipe[2];
 	int32_t gralloc_pipe[2];
 	int32_t lmkd_pipe[2];
@@ -284,6 +297,7 @@ void heap_grow(struct heap *h, struct rng *r, uint64_t pages);
 void heap_trim(struct heap *h, struct rng *r, uint64_t pages);
 void heap_churn(struct heap *h, struct rng *r, uint64_t pages);
 void heap_touch(struct heap *h, struct rng *r);
+void heap_show(struct heap *h, uint64_t from, uint64_t pages);
 void think(struct rng *r);
 
 /* ---- files.c ---- */
@@ -321,6 +335,11 @@ void app_background(struct app *a, struct rng *r);
 void app_work(struct app *a, struct rng *r);
 void service_start(struct app *a, struct rng *r);
 void service_work(struct app *a, struct rng *r);
+
+/* ---- judge.c ---- */
+void scroll_begin(struct app *a);
+void scroll_end(struct app *a);
+void judge_record(uint32_t launch, int apps);
 
 /* ---- role.c, pressure.c, messages.c ---- */
 void roles_setup(void);

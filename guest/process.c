@@ -54,13 +54,21 @@ static uint64_t ran_ns(const struct rusage *ru)
 	return (us + ru->ru_utime.tv_usec + ru->ru_stime.tv_usec) * NSEC_PER_USEC;
 }
 
+static enum faulting faulting(const struct app *a, uint32_t op)
+{
+	if (a->prof->class != CLASS_APP)
+		return FAULTS_SYSTEM;
+	return op == OP_WORK ? FAULTS_BACKGROUND : FAULTS_FOREGROUND;
+}
+
 /* `stalls` counts the camera's own, -1 in other processes; `last` is what was counted before. */
-static void account(struct slot *s, int stalls, uint64_t *last)
+static void account(struct slot *s, enum faulting by, int stalls, uint64_t *last)
 {
 	struct rusage ru;
 	uint64_t now;
 
 	getrusage(RUSAGE_SELF, &ru);
+	__atomic_add_fetch(&sh->majflt[by], ru.ru_majflt - s->majflt, __ATOMIC_RELAXED);
 	s->majflt = ru.ru_majflt;
 	s->cpu_ns = ran_ns(&ru);
 	if (stalls < 0)
@@ -87,7 +95,7 @@ void process_run(int slot)
 			continue;
 		}
 		obey(&a, s->op, s->launch);
-		account(s, stalls, &stalled);
+		account(s, faulting(&a, s->op), stalls, &stalled);
 		__atomic_store_n(&s->done, seq, __ATOMIC_RELEASE);
 		bump(&sh->am_event);
 	}

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from cohort import runs
+from cohort import paths, runs
 from cohort.errors import GuestError
 from cohort.kernel.build import Kernel
+from cohort.phone.workload import load_workload
 from cohort.policy import load_policy
 from cohort.runs import RunSpec
 from tests_support import Outcome
@@ -136,6 +137,42 @@ def test_a_camera_starts_from_its_policys_heap(
     assert 0 < found["buffer_find_us_p50"] < found["launch_ms_p99"] * 1000
     assert found["buffer_zero_us_p50"] > 1000, "260 MB are not zeroed in no time"
     assert (found["area_client_mb"] is not None) == (policy == "pcpa")
+
+
+FEW_ROUNDS = """
+name = "few"
+extends = "phone-1g"
+[rounds]
+favourites = ["calendar", "weather"]
+turns = { value = 1, source = "assumed" }
+camera = "camera"
+camera_every = { value = 1, source = "assumed" }
+"""
+
+
+def test_a_small_phone_is_judged(kernel: MakeKernel, tmp_path: Path) -> None:
+    """A round of two apps, a favourite and the camera: each scrolls, and the round is counted."""
+    for name in ("phone-2g", "phone-2g-zram", "phone-1g"):
+        shutil.copy(paths.WORKLOADS / f"{name}.toml", tmp_path)
+    (tmp_path / "few.toml").write_text(FEW_ROUNDS)
+    phone = load_workload(tmp_path / "few.toml")
+    others = set(phone.in_rounds) - {"calendar", "weather"}
+    change = tuple((f"app.{name}.weight", 0) for name in sorted(others))
+    wanted = RunSpec(load_policy("none"), str(tmp_path / "few.toml"), 4, change=change)
+    kernel(wanted.policy.kernel)
+    run = runs.execute(wanted)
+    launched = [(x["app"], x["kind"]) for x in run.records() if x["r"] == "launch"]
+    assert launched[:2] == [("calendar", "cold"), ("weather", "cold")]
+    assert launched[2:] == [("calendar", "resume"), ("camera", "cold")]
+    assert [(x["n"], x["apps"]) for x in run.records() if x["r"] == "round"] == [(2, 2)]
+    scrolls = [x for x in run.records() if x["r"] == "scroll"]
+    assert [(x["app"], x["frames"]) for x in scrolls] == [(app, 60) for app, _ in launched]
+    found = run.metrics
+    assert found["apps_alive_mean"] == 2
+    assert 0 < found["mem_available_mb_mean"] < 1024
+    assert found["major_faults_foreground"] > 0
+    assert found["major_faults_other"] >= 0, "no fault is counted twice"
+    assert found["launches_cold"] == 3
 
 
 def test_a_panic_is_an_error_with_the_console(kernel: MakeKernel) -> None:

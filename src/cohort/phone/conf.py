@@ -1,97 +1,17 @@
-"""The text the guest is started with: settings, processes, apps and the launch sequence.
-
-The sequence comes from the seed and the workload alone, so all policies replay the same launches.
-"""
+"""The text the guest is started with: settings, processes, apps and the launch sequence."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle, islice
 from typing import Literal
 
 from cohort.errors import UsageError
 from cohort.phone import bench
-from cohort.phone.schema import App, Category, Process, Use, Workload
+from cohort.phone.schema import App, Category, Process, Workload
+from cohort.phone.sequence import MASK, all_launches, launch_sequence, rounds_end
 
-_MASK = (1 << 64) - 1
 MAX_LAUNCHES = 20000
 PAGES_PER_MB = 256
 ZRAM = "zram0"
 READ_AHEAD = "/sys/block/dm-0/queue/read_ahead_kb"
-
-
-def _splitmix(state: int) -> Iterator[int]:
-    """splitmix64: 64-bit numbers, the same on every machine and Python version."""
-    while True:
-        state = (state + 0x9E3779B97F4A7C15) & _MASK
-        z = state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        yield z ^ (z >> 31)
-
-
-def launch_weights(workload: Workload) -> dict[str, float]:
-    """Each launched app's share of the launches (they add up to 1), the camera left out."""
-    camera = workload.camera.app if workload.camera is not None else None
-    apps = {name: app for name, app in workload.app.items() if name != camera}
-    sums: dict[str, float] = {}
-    for app in apps.values():
-        sums[app.category] = sums.get(app.category, 0) + app.weight.value
-    weights = {
-        name: workload.category[app.category].share_pct.value
-        * app.weight.value
-        / sums[app.category]
-        for name, app in apps.items()
-        if app.weight.value
-    }
-    total = sum(weights.values())
-    return {name: weight / total for name, weight in weights.items()}
-
-
-def all_launches(workload: Workload, launches: int) -> int:
-    """How many apps a run launches. With a camera `launches` counts its starts alone."""
-    camera = workload.camera
-    if camera is None:
-        return launches
-    return camera.first.value + launches * (camera.between.value + 1)
-
-
-def launch_sequence(workload: Workload, *, seed: int, launches: int) -> list[str]:
-    """App names in launch order; the same app never twice in a row (if there is another).
-
-    With a camera there are ordinary apps first, and then some between its `launches` starts.
-    """
-    camera = workload.camera
-    if camera is None:
-        return _ordinary(workload, seed, launches)
-    between, first = camera.between.value, camera.first.value
-    apps = _ordinary(workload, seed, first + launches * between)
-    sequence = apps[:first]
-    for start in range(launches):
-        at = first + start * between
-        sequence += [*apps[at : at + between], camera.app]
-    return sequence
-
-
-def _ordinary(workload: Workload, seed: int, launches: int) -> list[str]:
-    """App names in launch order; the same app never twice in a row (if there is another)."""
-    if workload.use is not None:
-        return _use_sequence(workload, workload.use, launches)
-    weights = launch_weights(workload)
-    draws = _splitmix(seed)
-    sequence: list[str] = []
-    while len(sequence) < launches:
-        point = next(draws) / 2**64
-        app = _at(weights, point)
-        if len(weights) == 1 or not sequence or sequence[-1] != app:
-            sequence.append(app)
-    return sequence
-
-
-def _use_sequence(workload: Workload, use: Use, launches: int) -> list[str]:
-    """Those in the background, then those in use in turn."""
-    first = [*(use.chosen if use.again.value else []), *workload.others[: use.background.value]]
-    if launches <= len(first):
-        raise UsageError(f"launches: {launches} are over before an app is used after {len(first)}")
-    return [*first, *islice(cycle(use.chosen), launches - len(first))]
 
 
 def _drop_caches_at(w: Workload) -> int:
@@ -100,14 +20,6 @@ def _drop_caches_at(w: Workload) -> int:
         return 0
     before = len(w.use.chosen) if w.use.again.value else 0
     return before + w.use.background.value + 1
-
-
-def _at(weights: dict[str, float], point: float) -> str:
-    for name, weight in weights.items():
-        point -= weight
-        if point < 0:
-            return name
-    return name
 
 
 def render_conf(
@@ -133,7 +45,7 @@ def render_conf(
     total = all_launches(workload, launches)
     if not 1 <= launches <= total <= MAX_LAUNCHES:
         raise UsageError(f"launches: {launches} make {total}, not between 1 and {MAX_LAUNCHES}")
-    if not 0 <= seed <= _MASK:
+    if not 0 <= seed <= MASK:
         raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1")
     lines = [f"phone {workload.name}", f"seed {seed}", f"launches {total}", f"time {time}"]
     own = [*_swap_writes(workload), *_bench_writes(workload)]
@@ -146,7 +58,8 @@ def render_conf(
     lines += [f"minfree {x.adj.value} {x.kb.value}" for x in workload.lmkd.level]
     lines += [*_experiment_lines(workload), *_process_lines(workload), *_app_lines(workload)]
     lines += _camera_lines(workload, heap, announce)
-    lines += [f"launch {x}" for x in launch_sequence(workload, seed=seed, launches=launches)]
+    lines += _judge_lines(workload)
+    lines += _launch_lines(workload, seed, launches)
     return "\n".join(lines) + "\n"
 
 
@@ -283,6 +196,23 @@ def _camera_lines(w: Workload, heap: str, announce: bool) -> list[str]:
     kb = [x.value * 1024 for x in (w.camera.buffers_mb, w.camera.piece_mb)]
     line = f"camera {w.camera.app} {heap} {kb[0]} {kb[1]} {w.camera.woken.value}"
     return [f"{line} announce" if announce else line]
+
+
+def _judge_lines(w: Workload) -> list[str]:
+    if w.judge is None:
+        return []
+    judge = w.judge
+    numbers = (judge.frames, judge.frame_us, judge.heap_pages, judge.file_pages)
+    return [" ".join(["judge", *(str(x.value) for x in numbers)])]
+
+
+def _launch_lines(w: Workload, seed: int, launches: int) -> Iterator[str]:
+    """The sequence, with a mark where all apps had their turn."""
+    ends = rounds_end(w, launches)
+    for n, app in enumerate(launch_sequence(w, seed=seed, launches=launches), start=1):
+        yield f"launch {app}"
+        if n in ends:
+            yield "round"
 
 
 def _process_lines(workload: Workload) -> Iterator[str]:

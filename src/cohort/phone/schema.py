@@ -376,6 +376,32 @@ class Use(Strict):
         return list(next(islice(choices, self.combination.value, None)))
 
 
+class Rounds(Strict):
+    """Launches in rounds, as device makers test: all apps in the file's order, then favourites.
+
+    Of `favourites` there are `turns` launches, drawn by the apps' weights. The app `camera` has no
+    turn of its own; it follows every `camera_every` rounds.
+    """
+
+    favourites: Annotated[list[Name], Field(min_length=2)]
+    turns: Count
+    camera: Name
+    camera_every: Positive
+
+
+class Judge(Strict):
+    """Scrolling in each use of an app: `frames`, one each `frame_us`.
+
+    A frame touches `heap_pages` of the app's heap and `file_pages` of its code and resources. With
+    it are recorded available memory and major faults by the work they were met in.
+    """
+
+    frames: Positive
+    frame_us: Positive
+    heap_pages: Count
+    file_pages: Count
+
+
 class Workload(Strict):
     """A phone and how it is used. One file in `workloads/`.
 
@@ -407,6 +433,8 @@ class Workload(Strict):
     media: Media | None = None
     camera: Camera | None = None
     use: Use | None = None
+    rounds: Rounds | None = None
+    judge: Judge | None = None
     exit: ExitExperiment | None = None
     throughput: ThroughputExperiment | None = None
     bench: Bench | None = None
@@ -438,6 +466,7 @@ class Workload(Strict):
         if len(kinds) > 1:
             raise ValueError(f"{kinds[1]}: there is experiment {kinds[0]} already")
         self._check_use()
+        self._check_rounds()
         if self.exit is not None and self.exit.cpus.value > self.cpus:
             raise ValueError(f"exit.cpus: the machine has {self.cpus}")
         if self.scale is not None and self.scale.tasks.value > self.cpus:
@@ -463,6 +492,26 @@ class Workload(Strict):
             raise ValueError(f"use.apps: there is no app {unknown[0]!r}")
         if self.use.background.value > len(self.others):
             raise ValueError(f"use.background: there are only {len(self.others)} other apps")
+
+    def _check_rounds(self) -> None:
+        if self.rounds is None:
+            return
+        other = "use" if self.use is not None else "camera" if self.camera is not None else None
+        if other is not None:
+            raise ValueError(f"rounds: there is a table {other} already")
+        named = {"rounds.camera": [self.rounds.camera], "rounds.favourites": self.rounds.favourites}
+        for key, names in named.items():
+            unknown = [x for x in names if x not in self.app or self.app[x].home]
+            if unknown:
+                raise ValueError(f"{key}: there is no app {unknown[0]!r} to launch")
+        if not set(self.rounds.favourites) <= set(self.in_rounds):
+            raise ValueError("rounds.favourites: each needs a weight and a turn in the round")
+
+    @property
+    def in_rounds(self) -> list[str]:
+        """The apps that have a turn in each round, in the file's order: all with a weight."""
+        camera = self.rounds.camera if self.rounds is not None else None
+        return [x for x, app in self.app.items() if app.weight.value and x != camera]
 
     @property
     def others(self) -> list[str]:

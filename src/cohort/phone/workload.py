@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from cohort import named, paths, tomlfile
 from cohort.errors import UsageError
-from cohort.phone.conf import all_launches, launch_sequence, launch_weights, render_conf
+from cohort.phone.conf import render_conf
 from cohort.phone.schema import Workload
+from cohort.phone.sequence import all_launches, launch_sequence, launch_weights
 
 __all__ = [
     "Workload",

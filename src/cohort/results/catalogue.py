@@ -13,7 +13,7 @@ GROUPS = (
     *("Fragmentation", "I/O buffers", "Apps", "Reclaim and compaction", "Cost"),
     *("Exit of a program", "Faults on several CPUs", "Use of memory and time"),
     *("Trusted and untrusted apps", "Camera and its neighbours", "Page-cache-preferred area"),
-    *("Benchmarks", "Sizes of reclaim and allocation"),
+    *("Benchmarks", "Sizes of reclaim and allocation", "What device makers judge by"),
 )
 
 SIZE_POWERS = tuple(range(15))
@@ -103,6 +103,21 @@ def _area(
 ) -> Metric:
     digits = 3 if name.endswith("_share") else 1 if unit == "MiB" else 0
     return Metric(name, title, unit, better, GROUPS[10], digits, True, True)
+
+
+def _judged(
+    name: str, title: str, unit: str, better: Literal["lower", "higher"] = "lower", digits: int = 0
+) -> Metric:
+    return Metric(name, title, unit, better, GROUPS[13], digits, True, True)
+
+
+def _launched(kind: str, better: Literal["lower", "higher"] = "lower") -> tuple[Metric, ...]:
+    """How many launches were of that kind, and how long they took."""
+    return (
+        _judged(f"launches_{kind}", f"{kind} launches", "", better),
+        _judged(f"launch_ms_p50_{kind}", f"{kind} launch, median", "ms", digits=1),
+        _judged(f"launch_ms_p95_{kind}", f"{kind} launch, 95 %", "ms", digits=1),
+    )
 
 
 def _block(order: int) -> tuple[Metric, ...]:
@@ -277,6 +292,24 @@ METRICS: tuple[Metric, ...] = (
         for x in SIZE_POWERS
     ),
     _share("reclaim_share_over32", "reclaims of more than 31"),
+    _judged("apps_alive_mean", "apps kept alive", "", "higher", 2),
+    _judged("mem_available_mb_mean", "available memory, mean", "MiB", "higher", 1),
+    *(
+        _judged(f"major_faults_{work}", f"major faults, {what}", "")
+        for work, what in (
+            ("foreground", "app on the screen"),
+            ("background", "apps in the background"),
+            ("system", "system and services"),
+            ("other", "native processes and the killed"),
+        )
+    ),
+    _judged("storage_read_mb", "read from storage", "MiB", digits=1),
+    *_launched("cold"),
+    *_launched("warm"),
+    *_launched("resumed", "higher"),
+    _judged("frames_late", "frames late while scrolling", ""),
+    _judged("frames_late_share", "late frames / all", "", digits=4),
+    _judged("frame_late_ms_max", "latest frame", "ms", digits=1),
 )
 
 BY_NAME = {metric.name: metric for metric in METRICS}

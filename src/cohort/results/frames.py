@@ -56,6 +56,9 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "node": ("n", "node", "blocks"),
     "work": ("n", "bytes", "ns"),
     "reclaim": ("kind", "counts"),
+    "round": ("n", "apps"),
+    "scroll": ("n", "frames", "late", "worst_ns"),
+    "judge": ("n", "available_kb", "foreground", "background", "system"),
 }
 
 # Kept where the guest wrote them.
@@ -98,6 +101,9 @@ class Frames:
     nodes: pd.DataFrame
     work: pd.DataFrame
     sizes: pd.DataFrame
+    rounds: pd.DataFrame
+    scrolls: pd.DataFrame
+    judged: pd.DataFrame
     vm: pd.DataFrame
     free_blocks: Floats
     kill_blocks: Floats
@@ -203,6 +209,9 @@ class _Reader:
             nodes=frames["node"],
             work=frames["work"],
             sizes=frames["reclaim"],
+            rounds=frames["round"],
+            scrolls=frames["scroll"],
+            judged=frames["judge"],
             vm=pd.DataFrame(frames["sample"]["vm"].tolist(), columns=self.vm_names),
             free_blocks=free["sample"],
             kill_blocks=free["kill"],

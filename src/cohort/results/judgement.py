@@ -25,6 +25,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "Apps": (
         *("kills", "resume_share", "launch_ms_p50", "launch_ms_p95", "launch_major_faults"),
         *("kills_trusted", "launch_ms_p95_trusted", "app_launch_ms_p95"),
+        *("apps_alive_mean", "frames_late"),
     ),
     "Reclaim": (
         *("refaults", "direct_reclaim_pages", "allocstall", "evicted", "compact_migrated"),

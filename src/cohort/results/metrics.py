@@ -29,6 +29,7 @@ from cohort.results.frames import (
     read_frames,
     unusable_index,
 )
+from cohort.results.oem import oem_metrics
 from cohort.results.roles import role_metrics
 from cohort.results.sizes import size_metrics
 from cohort.results.usage import usage_metrics
@@ -59,6 +60,7 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **camera_metrics(frames),
         **bench_metrics(frames.bench),
         **size_metrics(frames.sizes),
+        **oem_metrics(frames),
     }
     return {metric.name: values[metric.name] for metric in METRICS}
 
