@@ -20,6 +20,7 @@ from cohort import host, paths, switches
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
+from cohort.phone import room
 from cohort.phone.initramfs import build_guest, build_initramfs
 from cohort.phone.storage import build_storage
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
@@ -218,10 +219,13 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
 
 
 def workload_of(spec: RunSpec) -> Workload:
-    """The run's workload. UsageError if its machine cannot have what the switches ask for."""
+    """The run's workload. UsageError if its machine cannot have what the switches ask for, or
+    the phone does not fit in its memory."""
     workload = load_workload(spec.workload, dict(spec.change))
+    memory_mb = _memory_mb(spec, workload)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
-    switches.check_machine(spec.words, _memory_mb(spec, workload), workload.cpus, where)
+    switches.check_machine(spec.words, memory_mb, workload.cpus, where)
+    room.check(workload, memory_mb, workload.name)
     return workload
 
 

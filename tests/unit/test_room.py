@@ -1,0 +1,47 @@
+"""Phones fit in their memory, and one that does not is refused with what would."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from cohort import runs
+from cohort.errors import UsageError
+from cohort.phone import room
+from cohort.phone.workload import load_workload, workload_names
+from cohort.policy import load_policy
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_every_phone_has_room_for_its_largest_app(name: str) -> None:
+    phone = load_workload(name)
+    assert room.booted_mb(phone) < room.least_mb(phone) <= phone.memory_mb
+
+
+def test_what_boot_starts_is_added_up() -> None:
+    phone = load_workload("phone-2g")
+    heaps = 110 + 80 + 36 + 17 * 14 + 21 * 16 + 8 * 10 + 40 + 49 * 3
+    launcher = 50 + 3 + 16 + 4 + 1
+    expected = (heaps + launcher + room.KERNEL_MB + 49 + 5 + 32) * 64 / 63
+    assert room.booted_mb(phone) == int(expected)
+    camera = 44 * 90 // 100 + 3 + 260 + 16 + 1
+    assert room.least_mb(phone) == pytest.approx(expected + camera * 64 / 63, abs=1)
+    swaps = load_workload("phone-2g-zram")
+    assert room.booted_mb(swaps) < room.booted_mb(phone)
+
+
+def test_too_little_memory_is_an_error_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def built(specs: Sequence[runs.RunSpec]) -> None:
+        raise AssertionError("something was built")
+
+    monkeypatch.setattr(runs, "prepare", built)
+    spec = runs.RunSpec(load_policy("none"), "phone-2g", memory_mb=1024)
+    for run in (lambda: runs.execute(spec), lambda: runs.execute_matrix([spec])):
+        with pytest.raises(UsageError) as caught:
+            run()
+        assert "phone-2g: 1024 MiB are too little" in caught.value.message
+        assert f"--memory {room.least_mb(load_workload('phone-2g'))}" in str(caught.value.hint)
+        assert "phone-1g" in str(caught.value.hint)
+    small = (("process.framework.heap_mb", 48), ("group.service.heap_mb", 4))
+    assert runs.workload_of(runs.RunSpec(load_policy("none"), "phone-2g", change=small))
