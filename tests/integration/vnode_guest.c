@@ -31,6 +31,7 @@
 #define UNTRUSTED 1
 #define CGROUPS "/sys/fs/cgroup"
 #define NODES "/sys/kernel/mm/cohort/vnode/"
+#define THP "/sys/kernel/mm/transparent_hugepage/"
 #define MPOL_BIND 2
 #define MPOL_MF_MOVE 2
 
@@ -282,22 +283,46 @@ static unsigned long compacted(void)
 	return n;
 }
 
-/*
- * Every other page of half of the trusted node is freed: holes. How many of them
- * compaction closes depends on the owner of their blocks; that it tries is asked.
- */
-static int tidies(void)
+/* Every other page of so much of the node is freed. */
+static void make_holes(size_t size)
 {
-	size_t size = 120 * MB, at;
-	unsigned long before;
-	int i;
-	char *p;
+	char *p = touch(size);
+	size_t at;
 
-	put("/proc/self/vnode", "trusted");
-	p = touch(size);
 	madvise(p, size, MADV_NOHUGEPAGE);
 	for (at = 0; at < size; at += 8192)
 		madvise(p + at, 4096, MADV_DONTNEED);
+}
+
+/* The role's node has free pages, and none that are huge; the other node has. */
+static int huge(void)
+{
+	size_t whole = 96 * MB;
+	char *p;
+
+	put("/proc/self/vnode", "trusted");
+	make_holes(190 * MB);
+	put(THP "enabled", "always");
+	put(THP "defrag", "never");
+	p = touch(whole);
+	claim(on_node(p + whole - PAGES * STEP, TRUSTED) == PAGES,
+	      "no way out by huge pages that may not wait");
+	put(THP "defrag", "madvise");
+	put(THP "enabled", "madvise");
+	return 0;
+}
+
+/*
+ * How many holes compaction closes depends on the owner of their blocks; that it tries
+ * is asked.
+ */
+static int tidies(void)
+{
+	unsigned long before;
+	int i;
+
+	put("/proc/self/vnode", "trusted");
+	make_holes(120 * MB);
 	claim(unusable(TRUSTED) > 20, "a node full of holes");
 	claim(put(NODES "trusted/unusable_pct", "101") == -EINVAL &&
 	      put(NODES "trusted/unusable_pct", "-1") == -EINVAL &&
@@ -333,6 +358,7 @@ int main(int argc, char **argv)
 		waitpid(child(inherits), NULL, 0);
 		out_of_memory();
 		cpusets();
+		waitpid(child(huge), NULL, 0);
 		waitpid(child(tidies), NULL, 0);
 		hotplug();
 	}

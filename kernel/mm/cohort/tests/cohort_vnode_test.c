@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Layouts of virtual memory nodes: what is refused, and how memory maps that
- * machines really have are split.
+ * machines really have are split; and which requests stay in their node.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
 
 #include "../lib/arith_vnode.h"
+#include "../vnode/vnode.h"
 
 #define ALIGN_TO	SZ_4M
 
@@ -21,6 +22,21 @@ static const char *cohort_vnode_test_split(struct kunit *test, const char *text,
 	why = cohort_layout_parse(text, layout);
 	KUNIT_ASSERT_NULL(test, why);
 	return cohort_layout_split(layout, ram, nr, ALIGN_TO, bound);
+}
+
+/* Huge pages, balancing and larger fragments of sockets have a fallback; nothing else has. */
+static void cohort_vnode_test_stays(struct kunit *test)
+{
+	const gfp_t fragment = (GFP_KERNEL & ~__GFP_DIRECT_RECLAIM) | __GFP_COMP | __GFP_NOWARN |
+			       __GFP_NORETRY;
+	const gfp_t balancing = (GFP_HIGHUSER_MOVABLE | __GFP_THISNODE) & ~__GFP_RECLAIM;
+
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_KERNEL));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_TRANSHUGE_LIGHT));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(balancing));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(fragment));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_NOWAIT));
 }
 
 static void cohort_vnode_test_refused(struct kunit *test)
@@ -126,6 +142,7 @@ static void cohort_vnode_test_unusable(struct kunit *test)
 }
 
 static struct kunit_case cohort_vnode_test_cases[] = {
+	KUNIT_CASE(cohort_vnode_test_stays),
 	KUNIT_CASE(cohort_vnode_test_refused),
 	KUNIT_CASE(cohort_vnode_test_one_gig),
 	KUNIT_CASE(cohort_vnode_test_four_gig),

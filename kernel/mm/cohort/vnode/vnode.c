@@ -427,9 +427,11 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
  * Binding
  *
  *	user processes that may wait	stay in their node, whatever they ask
+ *	or do without: huge pages,
+ *	balancing, larger fragments
  *	kernel threads, interrupts,	begin in the node of their role and
- *	requests that may not wait	go on in the others: no trusted process
- *					may wait for them
+ *	other requests that may not	go on in the others: no trusted process
+ *	wait				may wait for them
  *	DMA zones, a node by name	as asked: not every node has the zone
  */
 
@@ -439,7 +441,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
  */
 bool cohort_vnode_stays(gfp_t gfp)
 {
-	return in_task() && gfpflags_allow_blocking(gfp) &&
+	return in_task() && cohort_vnode_gfp_stays(gfp) &&
 	       !(current->flags & (PF_KTHREAD | PF_MEMALLOC));
 }
 

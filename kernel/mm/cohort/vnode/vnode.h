@@ -50,6 +50,13 @@ extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
 struct cohort_vnode *cohort_vnode_current(void);
 int cohort_vnode_home(int nid);
 bool cohort_vnode_stays(gfp_t gfp);
+
+/* What may not wait and is for user memory, or is not retried, has a smaller request behind it. */
+static inline bool cohort_vnode_gfp_stays(gfp_t gfp)
+{
+	return gfpflags_allow_blocking(gfp) || (gfp & (__GFP_HARDWALL | __GFP_NORETRY));
+}
+
 struct cohort_vnode *cohort_vnode_of(struct task_struct *task);
 struct cohort_vnode *cohort_vnode_find(const char *name);
 struct cohort_vnode *cohort_vnode_of_node(int nid);
