@@ -239,7 +239,11 @@ static void cohort_removal_begin(struct removal *rm, struct folio *folio)
 	rm->values = 0;
 	rm->xas = (struct xa_state)__XA_STATE(&mapping->i_pages, folio->index, 0, 0);
 	rm->next = ULONG_MAX;
-	mapping_set_update(&rm->xas, mapping);
+	/* What mapping_set_update() does, which older releases keep in mm/filemap.c. */
+	if (!dax_mapping(mapping) && !shmem_mapping(mapping)) {
+		xas_set_update(&rm->xas, workingset_update_node);
+		xas_set_lru(&rm->xas, &shadow_nodes);
+	}
 	spin_lock(&mapping->host->i_lock);
 	xas_lock_irq(&rm->xas);
 }
