@@ -474,3 +474,39 @@ def test_a_landing_is_a_line_for_people(diff: Diff) -> None:
         str(Landing(hunk, hunk.start, "in take_fast")) == "take.c:19: in take_fast: 0001-hook.patch"
     )
     assert str(Landing(hunk, 17, "in f")).endswith("take.c:17: in f: 0001-hook.patch: -2 lines")
+
+
+def test_hunks_of_one_function_keep_their_order(diff: Diff) -> None:
+    """What each of them looks for is there once, but the other way round."""
+    first, second = "\tif (a)\n\t\tgo();\n\n", "\tif (b)\n\t\tstop();\n\n"
+    pad = "\tone();\n\ttwo();\n"
+    old = f"int f(int a, int b)\n{{\n{first}{pad}{second}}}\n"
+    new = old.replace("go();\n", "go();\n\thook(1);\n").replace(
+        "stop();\n", "stop();\n\thook(2);\n"
+    )
+    wanted = diff(INCLUDES + old, INCLUDES + new)
+    assert len(wanted) == 2
+    swapped = f"int f(int a, int b)\n{{\n{second}{pad}{first}}}\n"
+    said = refusals(INCLUDES + swapped, wanted)
+    assert ["out of order in f" in x for x in said] == [True, True], said
+
+
+@pytest.mark.parametrize(
+    ("put_in", "said"),
+    [
+        (["}\n", "\n", "static void other(void)\n", "{\n"], "no longer in take_fast"),
+        (["/*\n"], "no longer has EXPORT_SYMBOL_GPL(take_slow);, take_slow"),
+        (["\thook();\n"], None),
+    ],
+)
+def test_what_came_of_it_is_looked_at(diff: Diff, put_in: list[str], said: str | None) -> None:
+    """A hunk whose own lines end a definition, or swallow the next one, is told."""
+    [hunk] = hook(diff, "fast")
+    lines = [" \tif (order > 3)\n", *(f"+{line}" for line in put_in), " \t\treturn 0;\n"]
+    wrong = Hunk(hunk.patch, hunk.file, hunk.start, hunk.heading, tuple(lines))
+    later = Hunk(hunk.patch, hunk.file, hunk.start + 2, hunk.heading, (" \treturn page;\n", "-}\n"))
+    before = hunks.split(join({"fast": FAST, "slow": SLOW}))
+    places = [Landing(wrong, 5, "in take_fast"), Landing(later, 7, "in take_fast")]
+    after = [*before[:5], *put_in, *before[5:]]
+    found = [str(refusal) for refusal in hunks.misplaced(before, after, places)]
+    assert [said in x for x in found] == [True] if said else found == []

@@ -181,6 +181,20 @@ def test_all_hunks_that_are_refused_are_told_at_once(make_tree: MakeTree, series
     assert all(name in str(error.value) for name in ("0001-build.patch", "0002-hook.patch"))
 
 
+def test_a_file_that_is_not_there_is_told_as_a_hunk_is(make_tree: MakeTree, series: Path) -> None:
+    tree = make_tree()
+    (tree / "mm/alloc.c").unlink()
+    (tree / "mm/Makefile").write_text("obj-m += alloc.o\n")
+    before = snapshot(tree)
+    with pytest.raises(PatchError) as error:
+        overlay.apply(tree)
+    said = str(error.value)
+    assert "in int alloc_slow(int order): 0002-hook.patch: the tree has no such file" in said
+    assert "      | \tif (order > 3)\n" in said
+    assert "0001-build.patch" in said
+    assert snapshot(tree) == before
+
+
 def test_a_dry_run_says_where_each_hunk_belongs(
     make_tree: MakeTree, series: Path, cohort: Callable[..., Outcome]
 ) -> None:

@@ -214,11 +214,11 @@ def _make(tree: Path, out: Path, arch: Arch, update: Update) -> None:
             process.terminate()
             raise
     if process.returncode != 0:
-        raise BuildError(_explain(journal), _disk_hint(out))
+        raise BuildError(explain(journal), _disk_hint(out))
     update(max(done, 1), max(done, 1))
 
 
-def _explain(journal: Path) -> str:
+def explain(journal: Path) -> str:
     """The first lines of a build log that say what is wrong."""
     lines = journal.read_text(errors="replace").splitlines()
     errors = [x for x in lines if "error:" in x or "Error " in x or "undefined reference" in x]

@@ -15,11 +15,15 @@ the byte, in a place that one of these fixes:
 
 The place must be the only one, wherever in the file it is; how far from the expected line does not
 matter. Hunks of one patch that are the same may have as many places as there are hunks, and take
-them in order. A hunk without lines in front of its change (or behind it) is at the start (or the
-end) of the file. Everything else is refused, as is a name that diff cut off so that it fits several
-definitions. In what is not C a line that begins with a letter is a head and its text is the name.
+them in order. Hunks of one patch that name one definition keep their order: where one of them would
+jump over another, its lines are not those it was made on. A hunk without lines in front of its
+change (or behind it) is at the start (or the end) of the file. Everything else is refused, as is a
+name that diff cut off so that it fits several definitions. In what is not C a line that begins with
+a letter is a head and its text is the name.
 
-Every hunk is looked for in the file as the patch finds it, so they may be in any order.
+Every hunk is looked for in the file as the patch finds it, so they may be in any order. What came
+of it is looked at, too: `misplaced` asks the outline of the patched file whether each change is in
+the definition it was meant for.
 """
 
 import re
@@ -171,6 +175,11 @@ def patch_lines(
         found.append(text.place(hunk, doing[:number].count(same), doing.count(same)))
     landings = [place for place in found if isinstance(place, Landing)]
     refusals = [place for place in found if isinstance(place, Refusal)]
+    for landing in _jumping(landings):
+        landings.remove(landing)
+        refusals.append(
+            Refusal(landing.hunk, f"out of order {landing.where} (line {landing.line})")
+        )
     result, free = list(lines), len(lines)
     for landing in sorted(landings, key=lambda x: x.line, reverse=True):
         first, hunk = landing.line - 1, landing.hunk
@@ -182,6 +191,47 @@ def patch_lines(
         result[first:end] = hunk.new
         free = first
     return result, landings, refusals
+
+
+def _jumping(landings: Sequence[Landing]) -> list[Landing]:
+    """Hunks that name one definition and are not in the order of the patch."""
+    wrong: dict[int, Landing] = {}
+    ordered = sorted(landings, key=lambda landing: landing.hunk.start)
+    for number, one in enumerate(ordered):
+        for other in ordered[number + 1 :]:
+            same = one.hunk.heading == other.hunk.heading and one.where == other.where
+            if same and other.line < one.line:
+                wrong |= {id(one): one, id(other): other}
+    return list(wrong.values())
+
+
+def misplaced(
+    before: Sequence[str], after: Sequence[str], landings: Sequence[Landing]
+) -> list[Refusal]:
+    """Hunks that are in no definition of the right name in the patched file, or that swallow one.
+
+    That is so if a hunk's own lines open or close a brace too many on this tree.
+    """
+    if not landings or not (old := outline(landings[0].hunk.file, before)).code:
+        return []
+    new = outline(landings[0].hunk.file, after)
+    gone = {name for section in old.sections for name in section.names}
+    gone -= {name for section in new.sections for name in section.names}
+    taken = "".join(line for x in landings for line in x.hunk.lines if line[0] == "-")
+    gone = {name for name in gone if name.split()[-1] not in taken}
+    wrong, moved = [], 0
+    for landing in sorted(landings, key=lambda landing: landing.line):
+        change = landing.line - 1 + landing.hunk.leading
+        meant, is_in = old.above(change), new.above(change + moved)
+        moved += len(landing.hunk.new) - len(landing.hunk.old)
+        if meant is None or not meant.holds(change):
+            continue
+        if is_in is None or not set(meant.names) & set(is_in.names):
+            wrong.append(Refusal(landing.hunk, f"applied, it is no longer in {meant}"))
+    if gone and not wrong:
+        hunk = landings[0].hunk
+        wrong.append(Refusal(hunk, f"applied, the file no longer has {_listed(sorted(gone))}"))
+    return wrong
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Puts Cohort on a kernel tree and takes it off again.
 
 New files come from the overlay (`kernel/`), hooks from the patch series; `hunks` has the rules by
-which a hunk finds its place, the same on every tree. Everything is looked at first, and only a
+which a hunk finds its place, the same on every tree, and `variants` those by which a hunk has
+another form. Everything is looked at first, and only a
 whole success is staged and then written: a hunk that is refused leaves the tree as it was. What was
 there before is kept in `.cohort/` inside the tree, so taking Cohort off restores it to the byte.
 """
@@ -9,14 +10,15 @@ there before is kept in `.cohort/` inside the tree, so taking Cohort off restore
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import PatchError, UsageError
-from cohort.kernel import hunks, source
+from cohort.kernel import hunks, source, variants
 from cohort.kernel.hunks import Hunk, Landing, Refusal
+from cohort.kernel.variants import Variant
 
 STATE = ".cohort"
 
@@ -29,12 +31,14 @@ class Series:
     patches: Path
     files: tuple[Path, ...]
     names: tuple[str, ...]
+    variants: tuple[Variant, ...] = ()
 
     @property
     def id(self) -> str:
-        """By content: the overlay, and the patches in their order."""
+        """By content: the overlay, the variants, and the patches in their order."""
         return host.digest(
             host.digest_tree(self.overlay, [self.overlay / f for f in self.files]),
+            host.digest_tree(self.patches, variants.files_of(self.patches)),
             *(part for name in self.names for part in (name, (self.patches / name).read_bytes())),
         )
 
@@ -54,8 +58,9 @@ class Report:
 
     @property
     def notes(self) -> list[str]:
-        """The hunks that are not at the line they expect."""
-        return [str(landing) for landing in self.hunks if landing.offset]
+        """The hunks that are not at the line they expect, and those that are variants."""
+        ours = f"{variants.FOLDER}/"
+        return [str(x) for x in self.hunks if x.offset or x.hunk.patch.startswith(ours)]
 
     def error(self) -> PatchError:
         """The hunks that are refused, as the reason why nothing was changed."""
@@ -85,7 +90,8 @@ def load_series(overlay: Path | None = None, patches: Path | None = None) -> Ser
     missing = [n for n in names if n and not (patches / n).is_file()]
     if missing:
         raise UsageError(f"{listed} names {missing[0]}, which is not there")
-    return Series(overlay, patches, tuple(files), tuple(n for n in names if n))
+    names = [n for n in names if n]
+    return Series(overlay, patches, tuple(files), tuple(names), variants.load(patches, names))
 
 
 def apply(tree: Path, series: Series | None = None, *, dry_run: bool = False) -> Report:
@@ -114,10 +120,19 @@ def apply(tree: Path, series: Series | None = None, *, dry_run: bool = False) ->
         raise report.error()
     # Staged on the tree's own file system: a full disk shows here, and what follows are renames.
     with tempfile.TemporaryDirectory(prefix=".cohort-stage-", dir=tree) as name:
-        stage = Path(name)
-        _stage(tree, stage, series, texts)
-        _install(tree, stage, series, list(texts), state)
+        stage(tree, Path(name), series, texts)
+        _install(tree, Path(name), series, list(texts), state)
     return report
+
+
+def patched(tree: Path, series: Series) -> tuple[dict[str, list[str]], list[Landing]]:
+    """The lines of the files that change, with the series on them, and where each hunk belongs;
+    PatchError as for apply()."""
+    report = Report("", _supported(tree))
+    texts = _patch(tree, series, report)
+    if report.refused:
+        raise report.error()
+    return texts, report.hunks
 
 
 def revert(tree: Path, *, dry_run: bool = False) -> Report:
@@ -185,29 +200,34 @@ def _patch(tree: Path, series: Series, report: Report) -> dict[str, list[str]]:
         for hunk in _read(series, name):
             wanted.setdefault(hunk.file, []).append(hunk)
         for file, parts in wanted.items():
+            if not original(tree, file).is_file():
+                report.refused += [Refusal(hunk, "the tree has no such file") for hunk in parts]
+                continue
             lines = texts[file] if file in texts else _read_original(tree, file)
-            texts[file], landings, refusals = hunks.patch_lines(lines, parts)
-            report.hunks += landings
-            report.refused += refusals
+            mine = [v for v in series.variants if v.number == name[:4] and file in v.files]
+            chosen, unclear = variants.choose(lines, parts, mine)
+            if chosen:
+                texts[file], landings, refusals = hunks.patch_lines(lines, chosen)
+                report.hunks += landings
+                report.refused += refusals
+                unclear += hunks.misplaced(lines, texts[file], landings)
+            report.refused += unclear
     return texts
 
 
 def _read_original(tree: Path, file: str) -> list[str]:
-    before = original(tree, file)
-    if not before.is_file():
-        raise PatchError(f"the patches change {file}, which {tree} does not have")
-    return hunks.split(before.read_bytes().decode(errors="surrogateescape"))
+    return hunks.split(original(tree, file).read_bytes().decode(errors="surrogateescape"))
 
 
-def _stage(tree: Path, stage: Path, series: Series, texts: dict[str, list[str]]) -> None:
-    """Write into `stage` what is new and what changed; permissions stay."""
+def stage(tree: Path, into: Path, series: Series, texts: Mapping[str, Sequence[str]]) -> None:
+    """Write what is new and what changed below a directory; permissions stay."""
     for name, lines in texts.items():
-        (stage / name).parent.mkdir(parents=True, exist_ok=True)
-        (stage / name).write_bytes("".join(lines).encode(errors="surrogateescape"))
-        shutil.copymode(original(tree, name), stage / name)
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        (into / name).write_bytes("".join(lines).encode(errors="surrogateescape"))
+        shutil.copymode(original(tree, name), into / name)
     for file in series.files:
-        (stage / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(series.overlay / file, stage / file)
+        (into / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(series.overlay / file, into / file)
 
 
 def _refuse_taken(tree: Path, series: Series, state: State | None) -> None:
@@ -237,13 +257,13 @@ def _digest_or_none(path: Path) -> str | None:
 
 
 def _install(
-    tree: Path, stage: Path, series: Series, changed: list[str], old: State | None
+    tree: Path, staged: Path, series: Series, changed: list[str], old: State | None
 ) -> None:
     """Write what was staged. The state goes first: an interrupted install can be taken off."""
     new = State(
         series.id,
         {str(f): host.digest_file(series.overlay / f) for f in series.files},
-        {f: host.digest_file(stage / f) for f in changed},
+        {f: host.digest_file(staged / f) for f in changed},
         sorted({*(old.directories if old else []), *_new_directories(tree, series.files)}),
     )
     (tree / STATE).mkdir(exist_ok=True)
@@ -255,7 +275,7 @@ def _install(
     host.write_json(tree / STATE / "state.json", vars(new))
     for name in [*new.made, *changed]:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        _move(stage / name, tree / name)
+        _move(staged / name, tree / name)
     if old is not None:
         _remove(tree, old.made.keys() - new.made.keys(), [])
         for name in old.changed.keys() - new.changed.keys():
