@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from cohort.errors import Failed
+from cohort.errors import Failed, UsageError
 from cohort.kernel import build as builder
-from cohort.kernel import kunit, overlay, source
+from cohort.kernel import check, frozen, kunit, overlay, source
 from cohort.kernel.build import KernelSpec
 from cohort.log import progress
 
@@ -32,18 +32,43 @@ def fetch() -> None:
 @TREE
 @click.option("--revert", is_flag=True, help="Take Cohort off again, to the byte.")
 @click.option("--dry-run", is_flag=True, help="Say where each hunk belongs and change nothing.")
-def patch(tree: Path | None, revert: bool, dry_run: bool) -> None:
+@click.option("--check", "compiles", is_flag=True, help="Compile what is touched, beside the tree.")
+@click.option(
+    "--config",
+    default="base,x86_64,lab,cohort",
+    show_default=True,
+    help="For --check: fragments, or a .config to begin with.",
+)
+@click.option("--report", "counts", is_flag=True, help="Count what a frozen kernel would keep.")
+def patch(
+    tree: Path | None, revert: bool, dry_run: bool, compiles: bool, config: str, counts: bool
+) -> None:
     """Put Cohort on a kernel tree: all of it, or nothing if a hunk has no place of its own.
 
     A hunk belongs in the function that it names, where its lines are once. Printed are those that
-    are not at the line they expect; with --dry-run all: file, line, function, patch, lines off.
-    Without --tree the source is fetched first if need be.
+    are not at the line they expect, or are a variant; with --dry-run all: file, line, function,
+    patch, lines off. --check and --report change nothing either: the one compiles what the patches
+    touch, the other counts the structures, enums, exports and functions that they change. Without
+    --tree the source is fetched first if need be.
     """
-    if tree is None:
-        with progress() as board:
-            tree = source.fetch(board.task("unpacking the kernel source, MiB"))
+    if revert and (compiles or counts):
+        raise UsageError("--revert does not go with --check or --report", "leave one of them out")
+    with progress() as board:
+        tree = tree or source.fetch(board.task("unpacking the kernel source, MiB"))
+        if counts:
+            print("\n".join(frozen.report(tree, overlay.load_series()).lines()))
+        else:
+            _put(tree, revert, dry_run, compiles)
+        if compiles:
+            done = check.compile_touched(tree, config, board.task("compiling what is touched"))
+            left_out = f"; not in this kernel: {', '.join(done.left_out)}" if done.left_out else ""
+            print(f"compiles: {len(done.objects)} files and {check.FEATURE} ({config}){left_out}")
+
+
+def _put(tree: Path, revert: bool, dry_run: bool, compiles: bool) -> None:
+    """Apply or revert, and print what was done; PatchError if it does not fit."""
     do = overlay.revert if revert else overlay.apply
-    report = do(tree, dry_run=dry_run)
+    report = do(tree, dry_run=dry_run or compiles)
     what = f"{report.changed} changed files" if revert else f"{report.patches} patches"
     print(f"{report.action}: {tree} (Linux {report.release}), {report.files} new files, {what}")
     for line in report.hunks if dry_run else report.notes:
