@@ -10,7 +10,7 @@ import pytest
 import house
 from c_source import foreign_functions, nameless, nameless_comments, nameless_in_patch
 from cohort import paths
-from cohort.kernel import overlay, source
+from cohort.kernel import frozen, overlay, source
 
 BIN = Path(sys.executable).parent
 FEATURE = paths.OVERLAY / "mm" / "cohort"
@@ -114,6 +114,19 @@ def test_patches_fit_the_pinned_release_exactly(tree: Path, tmp_path: Path) -> N
     overlay.revert(copy)
     assert {name: (copy / name).read_bytes() for name in names} == before
     assert not (copy / overlay.STATE).exists()
+
+
+@pytest.mark.kernel
+def test_what_frozen_structures_keep_is_as_documented(tree: Path) -> None:
+    """docs/decisions/gki.md quotes the counts of `cohort kernel patch --report`."""
+    text = (paths.ROOT / "docs/decisions/gki.md").read_text(encoding="utf-8")
+    found = frozen.report(tree, overlay.load_series())
+    for title, kind in (("structures", found.structures), ("enums", found.enums)):
+        members = sum(len(one.adds) for one in kind)
+        assert f"| {title} | {len(kind)}, with {members} new members |" in text
+        assert [one.name for one in kind if f"`{one.name}`" not in text] == []
+    assert f"| exports | {len(found.exports)} added, " in text
+    assert f"with a hook of Cohort in them | {len(found.functions)} |" in text
 
 
 @pytest.mark.kernel
