@@ -1,9 +1,16 @@
-"""Where things are: the repository's own directories and everything made, under `out/`."""
+"""Where things are: what the lab brings (kernel, guest, policies, ...) and everything it makes.
+
+In a checkout, what it brings are the repository's directories, and what it makes is under the
+repository's `out/`. A wheel has copies of those directories in the package (`hatch_build.py`), and
+makes `out/` in the working directory: nothing is ever written beside the package.
+"""
 
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKED = Path(__file__).resolve().with_name("data")
+CHECKOUT = None if PACKED.is_dir() else Path(__file__).resolve().parents[2]
+ROOT = CHECKOUT or PACKED
 OVERLAY = ROOT / "kernel"
 PATCHES = ROOT / "patches"
 CONFIGS = ROOT / "configs"
@@ -11,11 +18,15 @@ GUEST = ROOT / "guest"
 WORKLOADS = ROOT / "workloads"
 POLICIES = ROOT / "policies"
 STUDIES = ROOT / "studies"
+COMMIT = PACKED / "commit"
+"""The commit that a wheel was built from, if it was built from one."""
 
 
 def out_dir() -> Path:
-    """The directory of everything made: `out/`, or the value of COHORT_OUT. Created."""
-    out = Path(os.environ.get("COHORT_OUT") or ROOT / "out").absolute()
+    """The directory of everything made: the value of COHORT_OUT, or `out/` of the checkout, or of
+    the working directory without one. Created."""
+    home = CHECKOUT or Path.cwd()
+    out = Path(os.environ.get("COHORT_OUT") or home / "out").absolute()
     out.mkdir(parents=True, exist_ok=True)
     return out
 

@@ -362,7 +362,7 @@ def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
             "qemu": plan.identity["qemu"],
             "gcc": host.version("gcc"),
             "kernel": plan.kernel.release,
-            "cohort_git": _git_id(),
+            "cohort_git": git_id(),
             "tree_id": plan.kernel.tree_id[:16],
         },
         "started": started.isoformat(timespec="seconds"),
@@ -370,11 +370,14 @@ def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
     }
 
 
-def _git_id() -> str:
-    """The repository's commit, `-dirty` with uncommitted changes, `unknown` outside git."""
+def git_id() -> str:
+    """The checkout's commit, or a wheel's; `-dirty` with uncommitted changes, `unknown` outside
+    git."""
+    if paths.CHECKOUT is None:
+        return paths.COMMIT.read_text().strip() if paths.COMMIT.is_file() else "unknown"
     if not host.find("git"):
         return "unknown"
-    done = host.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=paths.ROOT)
+    done = host.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=paths.CHECKOUT)
     return done.stdout.strip() or "unknown"
 
 

@@ -1,0 +1,44 @@
+"""What a wheel has beside the package: copies of the directories that the lab reads.
+
+They go into `cohort/data`, where `cohort.paths` looks for them. An editable install has none: it
+reads the checkout's.
+"""
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+DIRECTORIES = ("kernel", "patches", "configs", "guest", "workloads", "policies", "studies")
+DATA = "cohort/data"
+DESCRIBE = ("git", "describe", "--always", "--dirty", "--abbrev=12")
+
+
+class DataHook(BuildHookInterface):
+    """Hatchling calls it before and after it writes a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Name the directories, and a file with the commit; `version` is the kind of wheel."""
+        if version == "editable":
+            return
+        root = Path(self.root)
+        included = build_data["force_include"]
+        included.update({str(root / name): f"{DATA}/{name}" for name in DIRECTORIES})
+        if commit := _commit(root):
+            self.scratch = tempfile.TemporaryDirectory()  # gone with the hook
+            file = Path(self.scratch.name, "commit")
+            file.write_text(f"{commit}\n")
+            included[str(file)] = f"{DATA}/commit"
+
+
+def _commit(root: Path) -> str:
+    """The checkout's commit; nothing in an export, even one that lies in another repository."""
+    if not (root / ".git").exists():
+        return ""
+    try:
+        done = subprocess.run(DESCRIBE, cwd=root, text=True, capture_output=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
