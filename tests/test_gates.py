@@ -3,10 +3,12 @@
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
+import commit_messages
 import house
 from c_source import foreign_functions, nameless, nameless_comments, nameless_in_patch
 from cohort import paths
@@ -90,6 +92,16 @@ def test_shell() -> None:
 
 
 @pytest.mark.gate
+def test_commit_messages() -> None:
+    """Of all commits since there is the check."""
+    history = commit_messages.commits_since(commit_messages.START, paths.ROOT)
+    if history is None:
+        warnings.warn("the history is not here: no commit message was checked", stacklevel=1)
+    found = {commit: commit_messages.problems(text) for commit, text in (history or {}).items()}
+    assert {commit: wrong for commit, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.gate
 def test_arithmetic_under_sanitizers() -> None:
     if not (paths.ROOT / "tests" / "host" / "Makefile").is_file():
         pytest.skip("there is no tests/host")
@@ -127,6 +139,36 @@ def test_what_frozen_structures_keep_is_as_documented(tree: Path) -> None:
         assert [one.name for one in kind if f"`{one.name}`" not in text] == []
     assert f"| exports | {len(found.exports)} added, " in text
     assert f"with a hook of Cohort in them | {len(found.functions)} |" in text
+
+
+@pytest.mark.kernel
+def test_git_am_takes_the_series(tree: Path, tmp_path: Path) -> None:
+    """With the result that `cohort kernel patch` has, and the author that the patches name."""
+    if str(source.read_release(tree)) != source.PINNED:
+        pytest.skip(f"the source installed is not {source.PINNED}")
+    series = overlay.load_series()
+    names = overlay.touched_files(series)
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(overlay.original(tree, name), tmp_path / name)
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@y.example")
+    check("git", "init", "-q", cwd=tmp_path)
+    check("git", "add", "--all", "--force", cwd=tmp_path)
+    check(*git, "commit", "-q", "-m", "stock", cwd=tmp_path)
+    check(*git, "am", "-q", *(series.patches / name for name in series.names), cwd=tmp_path)
+    assert [x for x in names if (tmp_path / x).read_bytes() != (tree / x).read_bytes()] == []
+    authors = check("git", "log", "--format=%ae", "--grep=^Signed-off-by: ", cwd=tmp_path).split()
+    assert len(authors) == len(series.names)
+    assert "x@y.example" not in authors
+
+
+@pytest.mark.kernel
+def test_maintainers_stays_in_order(tree: Path) -> None:
+    """The entry stands between its neighbours by the alphabet."""
+    text = (tree / "MAINTAINERS").read_text(encoding="utf-8")
+    titles = [part.partition("\n")[0] for part in text.split("\n\n")]
+    where = titles.index("COHORT")
+    assert sorted(titles[where - 1 : where + 2]) == titles[where - 1 : where + 2]
 
 
 @pytest.mark.kernel
