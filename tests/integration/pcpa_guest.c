@@ -509,14 +509,14 @@ static void loans_leave(void)
 }
 
 /*
- * The background moves what was lent: at most a second after the last client.  What
+ * The background moves what was lent, after pauses that double while it finds little.  What
  * it or another CPU has in hand at this moment comes home, too; a page lost does not.
  */
 static bool all_home(void)
 {
 	int i;
 
-	for (i = 0; i < 250 && kb("cache_kb") + kb("lent_kb"); i++) {
+	for (i = 0; i < 1000 && kb("cache_kb") + kb("lent_kb"); i++) {
 		put("/proc/sys/vm/drop_caches", "1");
 		usleep(20000);
 	}
