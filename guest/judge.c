@@ -4,10 +4,7 @@
  * that come late while the app on the screen scrolls, memory that is available, major
  * faults by the work they were met in, and the apps that are alive when all had their turn.
  */
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "phone.h"
 
@@ -85,16 +82,10 @@ void scroll_end(struct app *a)
 
 static uint64_t available_kb(void)
 {
-	static const char key[] = "MemAvailable:";
 	char text[4096];
-	const char *at;
 
-	if (slurp("/proc/meminfo", text, sizeof(text)) < 0)
-		fatal("cannot read /proc/meminfo: %s", strerror(errno));
-	at = strstr(text, key);
-	if (!at)
-		fatal("/proc/meminfo does not say what is available");
-	return strtoull(at + sizeof(key) - 1, NULL, 10);
+	meminfo_read(text, sizeof(text));
+	return meminfo_kb(text, "MemAvailable:");
 }
 
 /* Beside each sample; `apps` are those alive, the one on the screen included. */

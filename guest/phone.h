@@ -266,6 +266,8 @@ void futex_wake(uint32_t *word);
 void bump(uint32_t *word);
 void fatal(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 ssize_t slurp(const char *path, char *buf, size_t size);
+void meminfo_read(char *text, size_t size);
+long long meminfo_kb(const char *text, const char *name);
 int spit(const char *path, const char *value);
 int cgroup_make(const char *name, const char *controller);
 void set_adj(int pid, int adj);

@@ -396,15 +396,6 @@ static void act(enum action action, struct rng *r)
 }
 
 /* ---- accounting ---- */
-static long long meminfo_kb(const char *text, const char *name)
-{
-	const char *p = strstr(text, name);
-
-	if (!p)
-		fatal("stress: no %s in /proc/meminfo", name);
-	return atoll(p + strlen(name));
-}
-
 static long long pcp_kb(void)
 {
 	static char text[65536];
@@ -431,8 +422,7 @@ static long long unexplained_kb(void)
 	long long kb;
 	size_t i;
 
-	if (slurp("/proc/meminfo", text, sizeof(text)) < 0)
-		fatal("stress: cannot read /proc/meminfo");
+	meminfo_read(text, sizeof(text));
 	kb = meminfo_kb(text, "MemTotal:");
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		kb -= meminfo_kb(text, known[i]);

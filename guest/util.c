@@ -115,6 +115,22 @@ ssize_t slurp(const char *path, char *buf, size_t size)
 	return got;
 }
 
+void meminfo_read(char *text, size_t size)
+{
+	if (slurp("/proc/meminfo", text, size) < 0)
+		fatal("cannot read /proc/meminfo: %s", strerror(errno));
+}
+
+/* A field of it; `name` is as it stands there, with its colon. */
+long long meminfo_kb(const char *text, const char *name)
+{
+	const char *p = strstr(text, name);
+
+	if (!p)
+		fatal("no %s in /proc/meminfo", name);
+	return atoll(p + strlen(name));
+}
+
 /* Write a value to a control file; 0 or -errno. */
 int spit(const char *path, const char *value)
 {

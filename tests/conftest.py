@@ -1,11 +1,11 @@
 """What all tests share: a fake kernel tree, an `out/` of their own, the command in-process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from cohort import cli, host, runs
+from cohort import cli, host, paths, runs
 from cohort.kernel import overlay, source
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update, line_writer
@@ -52,6 +52,22 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
         (tree / "mm" / "alloc.c").write_text(alloc_c)
         (tree / "mm" / "Makefile").write_text("obj-y += alloc.o\n")
         return tree
+
+    return make
+
+
+@pytest.fixture
+def make_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Make an overlay and a series in place of the repository's, of texts by name; return where."""
+
+    def make(texts: Mapping[str, str]) -> Path:
+        root = tmp_path / "repo"
+        for name, text in texts.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        monkeypatch.setattr(paths, "OVERLAY", root / "kernel")
+        monkeypatch.setattr(paths, "PATCHES", root / "patches")
+        return root
 
     return make
 

@@ -13,6 +13,7 @@ import house
 from c_source import foreign_functions, nameless, nameless_comments, nameless_in_patch
 from cohort import paths
 from cohort.kernel import frozen, overlay, source
+from tests_support import copy_originals
 
 BIN = Path(sys.executable).parent
 FEATURE = paths.OVERLAY / "mm" / "cohort"
@@ -116,9 +117,7 @@ def test_patches_fit_the_pinned_release_exactly(tree: Path, tmp_path: Path) -> N
     series = overlay.load_series()
     names = overlay.touched_files(series)
     copy = tmp_path / "linux"
-    for name in ["Makefile", "mm/Makefile", *names]:
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(overlay.original(tree, name), copy / name)
+    copy_originals(tree, copy, ["Makefile", "mm/Makefile", *names])
     before = {name: (copy / name).read_bytes() for name in names}
     report = overlay.apply(copy, series)
     assert report.action == "applied"
@@ -148,9 +147,7 @@ def test_git_am_takes_the_series(tree: Path, tmp_path: Path) -> None:
         pytest.skip(f"the source installed is not {source.PINNED}")
     series = overlay.load_series()
     names = overlay.touched_files(series)
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(overlay.original(tree, name), tmp_path / name)
+    copy_originals(tree, tmp_path, names)
     git = ("git", "-c", "user.name=x", "-c", "user.email=x@y.example")
     check("git", "init", "-q", cwd=tmp_path)
     check("git", "add", "--all", "--force", cwd=tmp_path)

@@ -1,6 +1,8 @@
 """Helpers that are no fixtures."""
 
+import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +33,18 @@ int alloc_slow(int order)
 """
 
 
+# A patch's hunk for it.
+HOOK = """\
+---
+--- a/mm/alloc.c
++++ b/mm/alloc.c
+@@ -12,2 +12,3 @@ int alloc_slow(int order)
+ \tif (order > 3)
++\t\tcohort_alloc(order);
+ \t\tpage = 1;
+"""
+
+
 # Files the patches touch that not every kernel compiles, and the option that has them compiled.
 OPTIONAL = {
     "drivers/dma-buf/heaps/system_heap.c": "CONFIG_DMABUF_HEAPS_SYSTEM",
@@ -49,6 +63,13 @@ def patched_objects(on: set[str]) -> list[str]:
         for name in overlay.touched_files(overlay.load_series())
         if name.endswith(".c") and OPTIONAL.get(name, "CONFIG_MMU") in on
     ]
+
+
+def copy_originals(tree: Path, into: Path, names: Iterable[str]) -> None:
+    """Files of a tree as they are without Cohort."""
+    for name in names:
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(overlay.original(tree, name), into / name)
 
 
 @dataclass(frozen=True)

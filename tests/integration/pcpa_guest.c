@@ -19,7 +19,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -371,22 +370,6 @@ static void dirty(void)
 	sync();
 }
 
-/* A setuid program writes to what its caller opened: the caller's rights count, too. */
-static bool deputy_refuses(void)
-{
-	ssize_t n;
-	int fd;
-
-	if (seteuid(1000) || prctl(PR_SET_DUMPABLE, 1))
-		return false;
-	fd = open("/proc/self/cohort_entitled", O_WRONLY);
-	if (fd < 0 || seteuid(0))
-		return false;
-	n = write(fd, "0", 1);
-	close(fd);
-	return n < 0 && errno == EPERM;
-}
-
 static void entitled(void)
 {
 	int status;
@@ -403,7 +386,8 @@ static void entitled(void)
 		}
 		wait(&status);
 		claim(!status, "its child is, too");
-		claim(deputy_refuses(), "no setuid program says so for its caller");
+		claim(put_for_caller("/proc/self/cohort_entitled", "0") == -EPERM,
+		      "no setuid program says so for its caller");
 		if (setuid(1000) || !put("/proc/self/cohort_entitled", "0"))
 			claim(false, "no other user says so");
 		_exit(0);

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from cohort import host, paths
 from cohort.kernel import build, config, kunit, overlay
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.log import Update
-from tests_support import patched_objects
+from tests_support import copy_originals, patched_objects
 
 pytestmark = pytest.mark.integration
 
@@ -106,9 +105,7 @@ def test_without_cohort_the_patched_files_compile_to_the_same_code(
     command = [*build.make_command(tree, out, arch), f"-j{os.cpu_count() or 1}", *objects]
     done = host.run(command, env=build.environment())
     assert done.returncode == 0, done.stderr[-4000:]
-    for name in overlay.touched_files(overlay.load_series()):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(overlay.original(tree, name), tmp_path / name)
+    copy_originals(tree, tmp_path, overlay.touched_files(overlay.load_series()))
     changed = [
         name
         for name in objects

@@ -6,20 +6,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from cohort import host, paths
+from cohort import host
 from cohort.errors import BuildError
 from cohort.kernel import build, check
-from tests_support import Outcome, snapshot
+from tests_support import HOOK, Outcome, snapshot
 
-HOOK = """\
----
---- a/mm/alloc.c
-+++ b/mm/alloc.c
-@@ -12,2 +12,3 @@ int alloc_slow(int order)
- \tif (order > 3)
-+\t\tcohort_alloc(order);
- \t\tpage = 1;
-"""
 MAKEFILE = """\
 mmu-y\t:= gup.o \\
 \t\t   alloc.o
@@ -66,20 +57,15 @@ def _kind(path: Path) -> str:
 
 
 @pytest.fixture
-def tree(
-    tmp_path: Path, own_out: Path, make_tree: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def tree(own_out: Path, make_tree: Callable[..., Path], make_series: Callable[..., Path]) -> Path:
     """A tree that was built inside, and a series and fragments of little."""
-    root = tmp_path / "repo"
-    for name, text in {
-        "kernel/mm/cohort/core.c": "int cohort;\n",
-        "patches/6.12/series": "0001-hook.patch\n",
-        "patches/6.12/0001-hook.patch": HOOK,
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    monkeypatch.setattr(paths, "OVERLAY", root / "kernel")
-    monkeypatch.setattr(paths, "PATCHES", root / "patches")
+    make_series(
+        {
+            "kernel/mm/cohort/core.c": "int cohort;\n",
+            "patches/6.12/series": "0001-hook.patch\n",
+            "patches/6.12/0001-hook.patch": HOOK,
+        }
+    )
     made = make_tree()
     for name in (
         "mm/other.c",

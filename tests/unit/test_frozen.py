@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from cohort import paths
 from cohort.kernel import frozen, overlay
 from tests_support import Outcome, snapshot
 
@@ -74,19 +73,16 @@ functions with hooks: 1, with vendor hooks, too: 1
 
 
 @pytest.fixture
-def tree(tmp_path: Path, make_tree: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(make_tree: Callable[..., Path], make_series: Callable[..., Path]) -> Path:
     """A tree with a structure, an enum and a vendor hook, and a series that touches them."""
-    root = tmp_path / "repo"
-    for name, text in {
-        "kernel/include/linux/cohort_items.h": 'ITEM(COHORT_A, "a")\nITEM(COHORT_B, "b")\n',
-        "kernel/mm/cohort/core.c": "EXPORT_SYMBOL_GPL(cohort_alloc);\n",
-        "patches/6.12/series": "0001-hook.patch\n",
-        "patches/6.12/0001-hook.patch": PATCH,
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    monkeypatch.setattr(paths, "OVERLAY", root / "kernel")
-    monkeypatch.setattr(paths, "PATCHES", root / "patches")
+    make_series(
+        {
+            "kernel/include/linux/cohort_items.h": 'ITEM(COHORT_A, "a")\nITEM(COHORT_B, "b")\n',
+            "kernel/mm/cohort/core.c": "EXPORT_SYMBOL_GPL(cohort_alloc);\n",
+            "patches/6.12/series": "0001-hook.patch\n",
+            "patches/6.12/0001-hook.patch": PATCH,
+        }
+    )
     made = make_tree(alloc_c=ALLOC_C)
     (made / "include/linux").mkdir(parents=True)
     (made / "include/linux/zone.h").write_text(ZONE_H)

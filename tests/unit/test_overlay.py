@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cohort import host, paths
+from cohort import host
 from cohort.errors import PatchError, UsageError
 from cohort.kernel import overlay
 from tests_support import ALLOC_C, Outcome, snapshot
@@ -37,21 +37,17 @@ MakeTree = Callable[..., Path]
 
 
 @pytest.fixture
-def series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def series(make_series: Callable[..., Path]) -> Path:
     """A small overlay and series in place of the repository's; returns their directory."""
-    root = tmp_path / "repo"
-    files = root / "kernel" / "mm" / "cohort"
-    files.mkdir(parents=True)
-    (files / "core.c").write_text("int cohort;\n")
-    (files / "Makefile").write_text("obj-y += core.o\n")
-    patches = root / "patches" / "6.12"
-    patches.mkdir(parents=True)
-    (patches / "series").write_text("# in order\n0001-build.patch\n0002-hook.patch # the hook\n")
-    (patches / "0001-build.patch").write_text(BUILD)
-    (patches / "0002-hook.patch").write_text(HOOK)
-    monkeypatch.setattr(paths, "OVERLAY", root / "kernel")
-    monkeypatch.setattr(paths, "PATCHES", root / "patches")
-    return root
+    return make_series(
+        {
+            "kernel/mm/cohort/core.c": "int cohort;\n",
+            "kernel/mm/cohort/Makefile": "obj-y += core.o\n",
+            "patches/6.12/series": "# in order\n0001-build.patch\n0002-hook.patch # the hook\n",
+            "patches/6.12/0001-build.patch": BUILD,
+            "patches/6.12/0002-hook.patch": HOOK,
+        }
+    )
 
 
 def test_apply_and_revert_restore_every_byte(make_tree: MakeTree, series: Path) -> None:

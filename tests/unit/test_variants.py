@@ -5,23 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cohort import paths
 from cohort.errors import PatchError, UsageError
 from cohort.kernel import hunks, overlay, variants
 from cohort.kernel.overlay import Series
 from made_tree import make
-from tests_support import ALLOC_C, Outcome, snapshot
+from tests_support import ALLOC_C, HOOK, Outcome, snapshot
 
-HOOK = """\
-The slow path asks Cohort first.
----
---- a/mm/alloc.c
-+++ b/mm/alloc.c
-@@ -12,2 +12,3 @@ int alloc_slow(int order)
- \tif (order > 3)
-+\t\tcohort_alloc(order);
- \t\tpage = 1;
-"""
 VENDOR = """\
 A vendor asks first.
 
@@ -42,16 +31,16 @@ SERIES = overlay.load_series()
 
 
 @pytest.fixture
-def series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def series(make_series: Callable[..., Path]) -> Path:
     """A series of one patch with a variant, in place of the repository's; returns its directory."""
-    patches = tmp_path / "repo" / "patches" / "6.12"
-    (patches / "variants").mkdir(parents=True)
-    (patches / "series").write_text("0001-hook.patch\n")
-    (patches / "0001-hook.patch").write_text(HOOK)
-    (patches / "variants" / "0001-vendor.patch").write_text(VENDOR)
-    monkeypatch.setattr(paths, "OVERLAY", tmp_path / "repo" / "kernel")
-    monkeypatch.setattr(paths, "PATCHES", tmp_path / "repo" / "patches")
-    return patches
+    root = make_series(
+        {
+            "patches/6.12/series": "0001-hook.patch\n",
+            "patches/6.12/0001-hook.patch": HOOK,
+            "patches/6.12/variants/0001-vendor.patch": VENDOR,
+        }
+    )
+    return root / "patches" / "6.12"
 
 
 def test_a_tree_without_the_difference_has_the_patch(make_tree: MakeTree, series: Path) -> None:

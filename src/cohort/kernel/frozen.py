@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cohort.kernel import hunks, overlay
+from cohort.kernel import overlay
 from cohort.kernel.hunks import Landing
 from cohort.kernel.outline import outline
 from cohort.kernel.overlay import Series
@@ -71,9 +71,10 @@ def report(tree: Path, series: Series) -> Frozen:
     for landing in landings:
         if landing.hunk.file.endswith((".c", ".h")):
             grouped.setdefault((landing.hunk.file, landing.where), []).append(landing)
+    bodies = {file: _bodies(tree, file) for file in dict.fromkeys(file for file, _ in grouped)}
     for (file, where), parts in grouped.items():
         name = where.removeprefix("in ")
-        body = _body(tree, file, name)
+        body = bodies[file].get(name, "")
         if name.startswith("struct ") and body:
             adds = _members(parts, MEMBER)
             found.structures.append(Touched(name, file, adds, _carriers(RESERVE, body)))
@@ -88,12 +89,15 @@ def report(tree: Path, series: Series) -> Frozen:
     return found
 
 
-def _body(tree: Path, file: str, name: str) -> str:
-    """The lines of a definition as the tree has it; none if it is Cohort's, or no definition."""
-    text = overlay.original(tree, file).read_bytes().decode(errors="surrogateescape")
-    lines = hunks.split(text)
-    sections = [section for section in outline(file, lines).sections if name in section.names]
-    return "".join("".join(lines[x.first : x.end + 1]) for x in sections)
+def _bodies(tree: Path, file: str) -> dict[str, str]:
+    """The lines of each definition by its names, as the tree has the file without Cohort."""
+    lines = overlay.original_lines(tree, file)
+    found: dict[str, str] = {}
+    for section in outline(file, lines).sections:
+        text = "".join(lines[section.first : section.end + 1])
+        for name in section.names:
+            found[name] = found.get(name, "") + text
+    return found
 
 
 def _carriers(kind: re.Pattern[str], body: str) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ def _patch(tree: Path, series: Series, report: Report) -> dict[str, list[str]]:
             if not original(tree, file).is_file():
                 report.refused += [Refusal(hunk, "the tree has no such file") for hunk in parts]
                 continue
-            lines = texts[file] if file in texts else _read_original(tree, file)
+            lines = texts[file] if file in texts else original_lines(tree, file)
             mine = [v for v in series.variants if v.number == name[:4] and file in v.files]
             chosen, unclear = variants.choose(lines, parts, mine)
             if chosen:
@@ -215,7 +215,8 @@ def _patch(tree: Path, series: Series, report: Report) -> dict[str, list[str]]:
     return texts
 
 
-def _read_original(tree: Path, file: str) -> list[str]:
+def original_lines(tree: Path, file: str) -> list[str]:
+    """A file's lines as they are without Cohort."""
     return hunks.split(original(tree, file).read_bytes().decode(errors="surrogateescape"))
 
 

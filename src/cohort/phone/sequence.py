@@ -86,9 +86,9 @@ def _drawn(weights: dict[str, float], draws: Iterator[int], last: str = "") -> I
 def _in_rounds(workload: Workload, rounds: Rounds, seed: int) -> Iterator[str]:
     """All apps in the file's order, some favourites by their weights, now and then the camera."""
     draws, everything = _splitmix(seed), workload.in_rounds
-    weights = {x: launch_weights(workload)[x] for x in rounds.favourites}
-    total = sum(weights.values())
-    shares = {name: weight / total for name, weight in weights.items()}
+    weights = launch_weights(workload)
+    total = sum(weights[name] for name in rounds.favourites)
+    shares = {name: weights[name] / total for name in rounds.favourites}
     for number in count(1):
         yield from everything
         yield from islice(_drawn(shares, draws, everything[-1]), rounds.turns.value)

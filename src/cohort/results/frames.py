@@ -13,6 +13,8 @@ from cohort.results.catalogue import ORDERS
 
 PAGE = 4096
 MIB = 1 << 20
+PARKED = ("nr_cohort_owned", "nr_cohort_reserved", "nr_cohort_free")
+"""Counters of free pages with an owner; older kernels hid them, and have the last alone."""
 PIECE_PAGES = {"o8": 256, "o4": 16, "o0": 1}
 """Pages of one piece of a buffer, by the record's key."""
 
@@ -266,7 +268,7 @@ def parked_pages(vm: pd.DataFrame) -> Floats:
 
     Older kernels hid some or all of them (`nr_cohort_free`).
     """
-    return _sum_of(vm, ("nr_cohort_owned", "nr_cohort_reserved", "nr_cohort_free"))
+    return _sum_of(vm, PARKED)
 
 
 def all_free_pages(vm: pd.DataFrame) -> Floats:
@@ -290,10 +292,14 @@ def _stacked(rows: list[Floats]) -> Floats:
     return np.array(rows, dtype=float).reshape(-1, len(ORDERS) + 1)
 
 
-def _free_blocks(record: Mapping[str, Any]) -> Floats:
-    """Free blocks by order, summed over the zones of a sample's `buddy`."""
+def free_by_order(record: Mapping[str, Any]) -> Floats:
+    """Free blocks by order, summed over the zones of `buddy`; as many orders as the kernel has."""
     zones = np.array([zone[1:] for zone in record["buddy"]], dtype=float)
-    return _by_order(zones.sum(axis=0), "buddy")
+    return np.asarray(zones.sum(axis=0))
+
+
+def _free_blocks(record: Mapping[str, Any]) -> Floats:
+    return _by_order(free_by_order(record), "buddy")
 
 
 def _by_order(counts: Floats, what: str) -> Floats:

@@ -64,7 +64,7 @@ def map_data(results: Sequence[Result]) -> dict[str, Any] | None:
 
     `columns` cells are a row of ROW_MIB. None if no run has a map.
     """
-    runs = [run for run in _first_runs(results) if run.series["map_cells"]]
+    runs = _mapped_runs(results)
     if not runs:
         return None
     owners = [_entry(owner, colour) for owner, colour in _OWNER_COLOURS.items()]
@@ -94,7 +94,7 @@ def _entry(owner: str, colour: str) -> Entry:
 
 def draw_maps(results: Sequence[Result]) -> Figure | None:
     """A row a policy (its first run), a column a time; address runs right, then down."""
-    runs = [run for run in _first_runs(results) if run.series["map_cells"]]
+    runs = _mapped_runs(results)
     if not runs:
         return None
     figure = Figure(figsize=(10.5, 0.5 + 2.7 * len(runs)), layout="constrained")
@@ -116,9 +116,10 @@ def draw_maps(results: Sequence[Result]) -> Figure | None:
     return figure
 
 
-def _first_runs(results: Sequence[Result]) -> list[Result]:
-    """The first run of each policy."""
-    return [next(r for r in results if r.policy == policy) for policy in policies_of(results)]
+def _mapped_runs(results: Sequence[Result]) -> list[Result]:
+    """The first run of each policy, without those that have no map."""
+    first = (next(r for r in results if r.policy == policy) for policy in policies_of(results))
+    return [run for run in first if run.series["map_cells"]]
 
 
 def _columns(cell_pages: int) -> int:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     BUILTIN_CLOCK_BOOTTIME,
     BUILTIN_CLOCK_MONOTONIC,
@@ -18,7 +17,7 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from cohort import host
 from cohort.results.catalogue import ORDERS
-from cohort.results.frames import PAGE
+from cohort.results.frames import PAGE, PARKED, free_by_order
 from cohort.results.runs import FinishedRun
 
 COUNT, BYTES = CounterDescriptor.UNIT_COUNT, CounterDescriptor.UNIT_SIZE_BYTES
@@ -50,7 +49,7 @@ COMPACTION = {
 
 MEMORY = {
     "free": ("nr_free_pages",),
-    "parked": ("nr_cohort_owned", "nr_cohort_reserved", "nr_cohort_free"),
+    "parked": PARKED,
     "page cache": ("nr_file_pages",),
     "anonymous": ("nr_anon_pages",),
 }
@@ -210,8 +209,8 @@ class _Tracks:
             self._blocks(record["t"] + record["ns"], record)
 
     def _blocks(self, t: int, record: Mapping[str, Any]) -> None:
-        free = np.array([zone[1:] for zone in record["buddy"]], dtype=int).sum(axis=0)
-        for tracks, counts in ((self.blocks, free), (self.owned, record.get("owned", ()))):
+        free, owned = free_by_order(record), record.get("owned", ())
+        for tracks, counts in ((self.blocks, free), (self.owned, owned)):
             # A kernel with a lower maximum order has fewer counts.
             for track, count in zip(tracks, counts, strict=False):
                 self.writer.value(track, t, int(count))

@@ -186,6 +186,20 @@ struct folio *cohort_get_single(struct page *page)
 	return NULL;
 }
 
+/* The same, and it can be moved: of a page that cannot no reference is taken. */
+static struct folio *cohort_get_movable(struct page *page)
+{
+	struct folio *folio;
+
+	if (!(PageLRU(page) || __PageMovable(page)))
+		return NULL;
+	folio = cohort_get_single(page);
+	if (!folio || cohort_movable(folio))
+		return folio;
+	folio_put(folio);
+	return NULL;
+}
+
 /**
  * cohort_isolate_page() - take one page off the LRU, or from a driver that can move it
  * @page: any page
@@ -195,16 +209,12 @@ struct folio *cohort_get_single(struct page *page)
  */
 bool cohort_isolate_page(struct page *page, struct list_head *list)
 {
-	struct folio *folio;
+	struct folio *folio = cohort_get_movable(page);
 	bool done;
 
-	if (!PageLRU(page) && !__PageMovable(page))
-		return false;
-	folio = cohort_get_single(page);
 	if (!folio)
 		return false;
-	done = (folio_test_lru(folio) || __folio_test_movable(folio)) &&
-	       !folio_maybe_dma_pinned(folio) && isolate_folio_to_list(folio, list);
+	done = !folio_maybe_dma_pinned(folio) && isolate_folio_to_list(folio, list);
 	folio_put(folio);
 	return done;
 }
@@ -223,16 +233,11 @@ unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
 	unsigned long pfn = cohort_block_slot(blk, pages);
 
 	for (i = 0; i < pages; i++) {
-		struct page *page = pfn_to_page(pfn + i);
-		struct folio *folio;
+		struct folio *folio = cohort_get_movable(pfn_to_page(pfn + i));
 
-		if (!(PageLRU(page) || __PageMovable(page)))
-			continue;
-		folio = cohort_get_single(page);
 		if (!folio)
 			continue;
-		if (cohort_movable(folio) &&
-		    (!folio_test_unevictable(folio) || cohort_unevictable_moves()) &&
+		if ((!folio_test_unevictable(folio) || cohort_unevictable_moves()) &&
 		    isolate_folio_to_list(folio, list))
 			nr++;
 		folio_put(folio);
