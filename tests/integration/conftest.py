@@ -39,6 +39,6 @@ def out_of_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
     out.mkdir(exist_ok=True)
     kernels = out / "kernel"
     if not kernels.is_symlink():
-        kernels.symlink_to(real / "kernel")
+        kernels.symlink_to(paths.made("kernel"))
     monkeypatch.setenv("COHORT_OUT", str(out))
     return out
