@@ -504,7 +504,8 @@ static bool all_home(void)
 		put("/proc/sys/vm/drop_caches", "1");
 		usleep(20000);
 	}
-	printf("note home_ms %d\n", 20 * i);
+	printf("note home_ms %d\nnote cache_kb %ld\nnote lent_kb %ld\n", 20 * i, kb("cache_kb"),
+	       kb("lent_kb"));
 	return kb("cache_kb") + kb("lent_kb") == 0;
 }
 

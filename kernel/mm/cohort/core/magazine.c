@@ -314,6 +314,27 @@ void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id)
 	}
 }
 
+/**
+ * cohort_magazine_nr() - pages of an owner that any CPU has at hand
+ * @zone: their zone
+ * @id: their owner
+ *
+ * Return: a guess, as no lock is taken.
+ */
+unsigned int cohort_magazine_nr(const struct zone *zone, unsigned int id)
+{
+	unsigned int cpu, nr = 0;
+
+	for_each_online_cpu(cpu) {
+		const struct cohort_magazine *mag = per_cpu_ptr(zone->cohort->magazine, cpu);
+		const struct cohort_rounds *slot = &mag->slot[cohort_slot_of(id)];
+
+		if (READ_ONCE(slot->id) == id)
+			nr += READ_ONCE(slot->nr);
+	}
+	return nr;
+}
+
 static bool cohort_magazine_empty(const struct cohort_magazine *mag)
 {
 	unsigned int i;
