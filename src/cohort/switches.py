@@ -28,7 +28,7 @@ NUMBERS = {
 }
 """The least and the greatest value of each."""
 CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "remnants")}
-AREAS = ("cohort.pcpa", "cohort.sra")
+AREAS = ("cohort.pcpa", "cohort.pcpa_contig", "cohort.sra")
 LAYOUT, DEFAULT_NODE = "cohort.vnode", "cohort.vnode_default"
 PARAMETERS = ("cohort", *NUMBERS, *CHOICES, LAYOUT, DEFAULT_NODE, *AREAS)
 

@@ -18,7 +18,6 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
-struct address_space;
 struct alloc_context;
 struct cohort_domain;
 struct folio_batch;
@@ -49,13 +48,13 @@ DECLARE_STATIC_KEY_FALSE(cohort_vnode_key);
 DECLARE_STATIC_KEY_FALSE(cohort_lend_key);
 DECLARE_STATIC_KEY_FALSE(cohort_pcpa_key);
 DECLARE_STATIC_KEY_FALSE(cohort_pcpa_take_key);
+DECLARE_STATIC_KEY_FALSE(cohort_copies_key);
 
 #define COHORT_IS(option, key)	(IS_BUILTIN(option) && static_branch_unlikely(&(key)))
 #define COHORT_WHEN(is, call)	do { if (is) call; } while (0)
 
-/* May a frame have an owner: a block, the area, or a node that lent it? */
+/* May a frame have an owner: a block, the area, or a node that lent it?  May there be a block? */
 #define cohort_owners()		COHORT_IS(CONFIG_COHORT, cohort_owner_key)
-/* May there be a block? */
 #define cohort_enabled()	COHORT_IS(CONFIG_COHORT, cohort_key)
 /* Does the region scheme, or the contiguous page buffer, take new blocks? */
 #define cohort_region_enabled()	COHORT_IS(CONFIG_COHORT, cohort_region_key)
@@ -67,9 +66,10 @@ DECLARE_STATIC_KEY_FALSE(cohort_pcpa_take_key);
 /* Are there virtual nodes?  Did one ever lend memory? */
 #define cohort_vnode_enabled()	COHORT_IS(CONFIG_COHORT_VNODE, cohort_vnode_key)
 #define cohort_vnode_lending()	COHORT_IS(CONFIG_COHORT_VNODE, cohort_lend_key)
-/* Is there an area?  Are pages taken from it? */
+/* Is there an area?  Are pages taken from it?  Are evicted pages copied? */
 #define cohort_pcpa_there()	COHORT_IS(CONFIG_COHORT_PCPA, cohort_pcpa_key)
 #define cohort_pcpa_taking()	COHORT_IS(CONFIG_COHORT_PCPA, cohort_pcpa_take_key)
+#define cohort_copies()		COHORT_IS(CONFIG_COHORT_PCPA, cohort_copies_key)
 
 /* A page is freed, after free_pages_prepare(): true if it was taken care of. */
 bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order);
@@ -194,21 +194,23 @@ static inline bool cohort_mm_background(const struct mm_struct *mm)
 	return cohort_scope_enabled() && test_bit(COHORT_MMF_BACKGROUND, &mm->flags);
 }
 
-/* Must a page be able to leave at any time?  A page that was evicted is read again. */
+/* Must a page be able to leave at any time?  One that was evicted is read again; is evicted. */
 bool __cohort_pcpa_transient(unsigned long pfn);
-void __cohort_pcpa_refault(const struct address_space *mapping, unsigned long index);
+void __cohort_pcpa_refault(struct folio *folio);
 #define cohort_pcpa_transient(pfn) (cohort_pcpa_there() && __cohort_pcpa_transient(pfn))
-#define cohort_pcpa_refault(...) \
-	COHORT_WHEN(cohort_pcpa_there(), __cohort_pcpa_refault(__VA_ARGS__))
+#define cohort_pcpa_refault(folio) \
+	COHORT_WHEN(cohort_pcpa_there() || cohort_copies(), __cohort_pcpa_refault(folio))
+void cohort_copies_evict(struct folio *folio, bool keep);
+#define cohort_page_evicted(folio, shadow) \
+	COHORT_WHEN(cohort_copies() && (shadow), cohort_copies_evict(folio, true))
 
-/* Which nodes serve a request; lent memory comes back before any is reclaimed. */
+/* Which nodes serve a request; lent memory comes back before any is reclaimed; a page moved. */
 nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask);
 bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *nodemask);
 #define cohort_vnode_bind(gfp, nid, nodemask) \
 	(cohort_vnode_enabled() ? __cohort_vnode_bind(gfp, nid, nodemask) : (nodemask))
 #define cohort_vnode_take_back(gfp, order, nodemask) \
 	(cohort_vnode_lending() && (nodemask) && __cohort_vnode_take_back(gfp, order, nodemask))
-/* A page was migrated. */
 void __cohort_vnode_moved(unsigned long from, unsigned long to);
 #define cohort_vnode_moved(a, b) COHORT_WHEN(cohort_vnode_lending(), __cohort_vnode_moved(a, b))
 

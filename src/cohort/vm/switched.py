@@ -77,6 +77,8 @@ def wanted(words: Sequence[str]) -> dict[str, str]:
     files["pcpa/size"] = str(size)
     if base is not None:
         files["pcpa/base"] = str(base)
+    size, _ = switches.area(given.get("cohort.pcpa_contig", "")) or (0, None)
+    files["pcpa/contig_size"] = str(size)
     return files | {file: given[name] for name, file in FILES.items() if name in given}
 
 

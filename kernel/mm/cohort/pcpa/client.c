@@ -57,6 +57,8 @@ static struct cohort_pcpa_fsm fsm;
 
 static u64 boot_size __initdata;
 static u64 boot_base __initdata = COHORT_ANY_BASE;
+static u64 boot_contig_size __initdata;
+static u64 boot_contig_base __initdata = COHORT_ANY_BASE;
 static bool boot_given __initdata;
 static bool boot_bad __initdata;
 
@@ -405,6 +407,11 @@ struct page *cohort_pcpa_alloc(unsigned long nr, gfp_t gfp)
 	gfp = current_gfp_context(gfp);
 	if (!nr || !cohort_pcpa_may_reclaim(gfp))
 		return ERR_PTR(-EINVAL);
+	page = cohort_copies() ? cohort_copies_piece(nr, gfp) : NULL;
+	if (page) {
+		count_vm_event(COHORT_PCPA_CONTIG_OK);
+		return page;
+	}
 	page = cohort_pcpa_taking() ? cohort_pcpa_contig(nr, gfp, &err) : NULL;
 	return page ?: ERR_PTR(err ?: -ENOMEM);
 }
@@ -417,6 +424,8 @@ EXPORT_SYMBOL_GPL(cohort_pcpa_alloc);
  */
 void cohort_pcpa_free(struct page *page, unsigned long nr)
 {
+	if (cohort_copies() && cohort_copies_free(page, nr))
+		return;
 	while (nr--)
 		__free_page(page++);
 }
@@ -477,6 +486,19 @@ static int __init cohort_pcpa_size_setup(char *text)
 }
 early_param("cohort.pcpa", cohort_pcpa_size_setup);
 
+static int __init cohort_pcpa_contig_setup(char *text)
+{
+	const char *why = text ? cohort_pcpa_parse(text, &boot_contig_size, &boot_contig_base) :
+				 "no size";
+
+	if (why) {
+		pr_err("cohort.pcpa_contig=%s: %s; staying off\n", text ?: "", why);
+		boot_bad = true;
+	}
+	return 0;
+}
+early_param("cohort.pcpa_contig", cohort_pcpa_contig_setup);
+
 static int __init cohort_pcpa_node_setup(char *text)
 {
 	if (!text || kstrtoint(text, 10, &cohort_pcpa_node) || cohort_pcpa_node < 0 ||
@@ -522,5 +544,7 @@ int __init cohort_pcpa_init(void)
 
 	if (!err && !boot_bad && boot_size)
 		cohort_pcpa_resize(boot_size, boot_base);
+	if (!err && !boot_bad && boot_contig_size)
+		cohort_copies_resize(boot_contig_size, boot_contig_base);
 	return err;
 }

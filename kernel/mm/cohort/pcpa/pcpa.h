@@ -10,6 +10,7 @@
  *	drop.c	dropping it
  *	trail.c	what of it is read again
  *	contig.c	contiguous pieces
+ *	copies.c	frames kept for them, with copies of evicted pages meanwhile
  *	tidy.c	moving pages out and in, while no request waits
  *	sysfs.c	/sys/kernel/mm/cohort/pcpa/
  *
@@ -18,6 +19,7 @@
  *
  * Locks
  *	cohort_pcpa_mutex	resizing, and one contiguous piece at a time; sleeps
+ *	cohort_copies.lock	frames kept for pieces; inside a file's i_pages lock
  *	zone->lock		everything else
  */
 #ifndef _MM_COHORT_PCPA_H
@@ -239,6 +241,29 @@ extern atomic_long_t cohort_busy_count[COHORT_NR_BUSY];
 extern atomic_long_t cohort_contig_ns_max;
 extern const char *const cohort_busy_names[COHORT_NR_BUSY];
 struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err);
+
+/**
+ * struct cohort_copies_stat - a look at the frames kept for contiguous pieces
+ * @size: how many
+ * @client: those that clients have
+ * @stored: pages copied when they were evicted
+ * @hits: copies that were read again
+ * @dropped: copies forgotten for a piece
+ */
+struct cohort_copies_stat {
+	unsigned long size;
+	unsigned long client;
+	unsigned long stored;
+	unsigned long hits;
+	unsigned long dropped;
+};
+
+/* copies.c */
+void cohort_copies_refault(struct folio *folio);
+struct page *cohort_copies_piece(unsigned long nr, gfp_t gfp);
+bool cohort_copies_free(struct page *page, unsigned long nr);
+void cohort_copies_stats(struct cohort_copies_stat *stat);
+int cohort_copies_resize(u64 size, u64 base);
 
 /* tidy.c */
 unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode);

@@ -43,6 +43,38 @@ static ssize_t cohort_pcpa_base_show(struct kobject *kobj, struct kobj_attribute
 }
 COHORT_ATTR_RO(cohort_pcpa, base);
 
+static ssize_t cohort_pcpa_contig_size_show(struct kobject *kobj, struct kobj_attribute *attr,
+					    char *buf)
+{
+	struct cohort_copies_stat stat;
+
+	cohort_copies_stats(&stat);
+	return sysfs_emit(buf, "%lu\n", stat.size << PAGE_SHIFT);
+}
+
+static ssize_t cohort_pcpa_contig_size_store(struct kobject *kobj, struct kobj_attribute *attr,
+					     const char *buf, size_t len)
+{
+	u64 size, base;
+	int err;
+
+	if (cohort_pcpa_parse(buf, &size, &base))
+		return -EINVAL;
+	err = cohort_copies_resize(size, base);
+	return err ?: len;
+}
+COHORT_ATTR_RW(cohort_pcpa, contig_size);
+
+static ssize_t cohort_pcpa_contig_client_kb_show(struct kobject *kobj,
+						 struct kobj_attribute *attr, char *buf)
+{
+	struct cohort_copies_stat stat;
+
+	cohort_copies_stats(&stat);
+	return sysfs_emit(buf, "%lu\n", COHORT_KB(stat.client));
+}
+COHORT_ATTR_RO(cohort_pcpa, contig_client_kb);
+
 static ssize_t cohort_pcpa_min_order_show(struct kobject *kobj,
 					  struct kobj_attribute *attr, char *buf)
 {
@@ -157,13 +189,17 @@ static int cohort_pcpa_emit_events(char *buf, int at)
 static ssize_t cohort_pcpa_stats_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	int at = cohort_pcpa_emit_events(buf, 0);
+	struct cohort_copies_stat stat;
 	unsigned int i;
 
 	if (at < 0)
 		return at;
+	cohort_copies_stats(&stat);
 	for (i = COHORT_BUSY_NONE + 1; i < COHORT_NR_BUSY; i++)
 		at += sysfs_emit_at(buf, at, "busy_%s %ld\n", cohort_busy_names[i],
 				    atomic_long_read(&cohort_busy_count[i]));
+	at += sysfs_emit_at(buf, at, "copies_stored %lu\ncopies_hits %lu\ncopies_dropped %lu\n",
+			    stat.stored, stat.hits, stat.dropped);
 	at += sysfs_emit_at(buf, at, "reclaim_ns %ld\n", atomic_long_read(&cohort_quick_ns));
 	at += sysfs_emit_at(buf, at, "contig_ns_max %ld\n",
 			    atomic_long_read(&cohort_contig_ns_max));
@@ -174,6 +210,8 @@ COHORT_ATTR_RO(cohort_pcpa, stats);
 static struct attribute *pcpa_attrs[] = {
 	&cohort_pcpa_size_attr.attr,
 	&cohort_pcpa_base_attr.attr,
+	&cohort_pcpa_contig_size_attr.attr,
+	&cohort_pcpa_contig_client_kb_attr.attr,
 	&cohort_pcpa_min_order_attr.attr,
 	&cohort_pcpa_timer_ms_attr.attr,
 	&cohort_pcpa_announce_attr.attr,

@@ -22,19 +22,22 @@ static u64 cohort_trail_hash(const struct address_space *mapping, pgoff_t index)
 
 /**
  * __cohort_pcpa_refault() - a page that was evicted is read again
- * @mapping: its file
- * @index: its place there
+ * @folio: new in the page cache, locked
  *
- * A count of what quick reclaims cost; races lose or add a few.
+ * A count of what quick reclaims cost; races lose or add a few.  And perhaps there is a
+ * copy of it.
  */
-void __cohort_pcpa_refault(const struct address_space *mapping, pgoff_t index)
+void __cohort_pcpa_refault(struct folio *folio)
 {
+	u64 hash = cohort_trail_hash(folio->mapping, folio->index);
 	struct cohort_trail *known;
 
+	if (cohort_copies())
+		cohort_copies_refault(folio);
 	rcu_read_lock();
 	known = rcu_dereference(trail);
 	/* Two at once in one set lose or add one. */
-	if (known && data_race(cohort_trail_take(known, cohort_trail_hash(mapping, index))))
+	if (known && data_race(cohort_trail_take(known, hash)))
 		count_vm_event(COHORT_PCPA_REFAULT);
 	rcu_read_unlock();
 }

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames that are kept for contiguous pieces, and hold copies of evicted pages meanwhile.
+ *
+ * A page of the page cache can be held by any user for any time: in a pipe, by a pin, by a
+ * server of FUSE that does not answer.  So no page of these frames is ever in the page
+ * cache.  A clean page of a file that reclaim evicts is copied here, and copied back where
+ * it is read again; no reference to a frame leaves this file but in a client's piece.  A
+ * piece is there as soon as the copies in it are forgotten, whatever others do.
+ *
+ * A copy is found where its file has the shadow of the eviction in the place of the page.
+ * All that makes the content of a file another one clears the shadow, or puts a page there:
+ * truncating, writing, invalidating.  An eviction that leaves a shadow stores the copy or
+ * forgets an older one under the same hold of the file's lock, so that a shadow and the
+ * copy of its place are of one eviction.  A copy with no shadow is not found, and is the
+ * next one's frame some day.
+ */
+#define pr_fmt(fmt) "cohort: pcpa: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/highmem.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+
+#include "../../internal.h"
+#include "../cohort.h"
+#include "../host/filemap.h"
+#include "pcpa.h"
+
+/* Frames whose copies are forgotten, and pages of a folio copied, under one hold of the lock. */
+#define COPIES_FORGET	64UL
+#define COPIES_FOLIO	16UL
+
+/**
+ * struct cohort_copy - what a frame holds
+ * @order: frames without a copy, then those with one, the oldest first; in no list: a client's
+ * @place: those of one hash; unhashed: no copy
+ * @mapping: the file of the copy
+ * @index: its place there
+ */
+struct cohort_copy {
+	struct list_head order;
+	struct hlist_node place;
+	const struct address_space *mapping;
+	pgoff_t index;
+};
+
+/**
+ * struct cohort_copies - the frames
+ * @lock: everything here; taken inside a file's i_pages lock, takes none
+ * @base: first frame
+ * @nr: how many; 0 if there are none
+ * @copy: one for each
+ * @client: a bit for each that a client has, or that came back poisoned
+ * @late: of those, a bit for each that its client gave back with a reference still held
+ * @table: 1 << @bits heads of places
+ * @bits: of a hash
+ * @order: see struct cohort_copy
+ * @nr_client: those that clients have
+ * @stat: what has happened
+ */
+struct cohort_copies {
+	spinlock_t lock;
+	unsigned long base;
+	unsigned long nr;
+	struct cohort_copy *copy;
+	unsigned long *client;
+	unsigned long *late;
+	struct hlist_head *table;
+	unsigned int bits;
+	struct list_head order;
+	unsigned long nr_client;
+	struct cohort_copies_stat stat;
+};
+
+DEFINE_STATIC_KEY_FALSE(cohort_copies_key);
+static struct cohort_copies copies = {
+	.lock = __SPIN_LOCK_UNLOCKED(copies.lock),
+	.order = LIST_HEAD_INIT(copies.order),
+};
+
+/* places */
+
+static struct hlist_head *cohort_copy_head(const struct address_space *mapping, pgoff_t index)
+{
+	return &copies.table[hash_64((unsigned long)mapping ^ ((u64)index << 40 | index),
+				     copies.bits)];
+}
+
+static struct cohort_copy *cohort_copy_find(const struct address_space *mapping, pgoff_t index)
+{
+	struct cohort_copy *copy;
+
+	hlist_for_each_entry(copy, cohort_copy_head(mapping, index), place)
+		if (copy->mapping == mapping && copy->index == index)
+			return copy;
+	return NULL;
+}
+
+static struct page *cohort_copy_page(const struct cohort_copy *copy)
+{
+	return pfn_to_page(copies.base + (copy - copies.copy));
+}
+
+static void cohort_copy_forget(struct cohort_copy *copy)
+{
+	hlist_del_init(&copy->place);
+	list_move(&copy->order, &copies.order);
+}
+
+/* evictions */
+
+/*
+ * Files whose changes all go through the page cache, or clear shadows, as is known of these
+ * file systems; neither the plain text of encrypted ones, nor what is to be wiped when freed.
+ */
+static bool cohort_copies_hold(const struct address_space *mapping)
+{
+	const struct inode *inode = mapping->host;
+
+	switch (inode->i_sb->s_magic) {
+	case EXT4_SUPER_MAGIC:
+	case EROFS_SUPER_MAGIC_V1:
+	case SQUASHFS_MAGIC:
+		return S_ISREG(inode->i_mode) && !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) &&
+		       !want_init_on_free();
+	}
+	return false;
+}
+
+static void cohort_copy_store(const struct address_space *mapping, pgoff_t index,
+			      struct page *page, bool hold)
+{
+	struct cohort_copy *copy = cohort_copy_find(mapping, index);
+
+	if (!hold) {
+		if (copy)
+			cohort_copy_forget(copy);
+		return;
+	}
+	copy = copy ?: list_first_entry_or_null(&copies.order, struct cohort_copy, order);
+	if (!copy)
+		return;
+	if (!hlist_unhashed(&copy->place))
+		hlist_del(&copy->place);
+	copy->mapping = mapping;
+	copy->index = index;
+	hlist_add_head(&copy->place, cohort_copy_head(mapping, index));
+	list_move_tail(&copy->order, &copies.order);
+	copy_highpage(cohort_copy_page(copy), page);
+	copies.stat.stored++;
+}
+
+/**
+ * cohort_copies_evict() - a folio leaves the page cache, and a shadow stays
+ * @folio: clean, its references frozen, its i_pages locked
+ * @keep: a copy is wanted; else an older one is forgotten
+ */
+void cohort_copies_evict(struct folio *folio, bool keep)
+{
+	const struct address_space *mapping = folio->mapping;
+	unsigned long i, flags, nr = folio_nr_pages(folio);
+
+	keep = keep && nr <= COPIES_FOLIO && folio_test_uptodate(folio) &&
+	       !folio_test_hwpoison(folio) && cohort_copies_hold(mapping);
+	spin_lock_irqsave(&copies.lock, flags);
+	for (i = 0; copies.nr && i < nr; i++)
+		cohort_copy_store(mapping, folio->index + i, folio_page(folio, i), keep);
+	spin_unlock_irqrestore(&copies.lock, flags);
+}
+
+/**
+ * cohort_copies_refault() - a page that was evicted is wanted again
+ * @folio: new in the page cache, locked; a shadow was in its place
+ *
+ * With a copy of it the folio is up to date.
+ */
+void cohort_copies_refault(struct folio *folio)
+{
+	struct cohort_copy *copy = NULL;
+	unsigned long flags;
+
+	if (folio_test_large(folio))
+		return;
+	spin_lock_irqsave(&copies.lock, flags);
+	if (copies.nr)
+		copy = cohort_copy_find(folio->mapping, folio->index);
+	if (copy) {
+		copy_highpage(folio_page(folio, 0), cohort_copy_page(copy));
+		cohort_copy_forget(copy);
+		copies.stat.hits++;
+	}
+	spin_unlock_irqrestore(&copies.lock, flags);
+	if (copy)
+		folio_mark_uptodate(folio);
+}
+
+/**
+ * __cohort_copies_filled() - readahead need not read a folio
+ * @folio: new in the page cache, locked, up to date; unlocked on return
+ * @mark: readahead starts again where it is met
+ *
+ * Return: -EEXIST, as for a folio that was there.
+ */
+int __cohort_copies_filled(struct folio *folio, bool mark)
+{
+	if (mark)
+		folio_set_readahead(folio);
+	folio_unlock(folio);
+	return -EEXIST;
+}
+
+/* pieces */
+
+static void cohort_frame_return(unsigned long i)
+{
+	__clear_bit(i, copies.client);
+	copies.nr_client--;
+	list_add(&copies.copy[i].order, &copies.order);
+}
+
+/* What a client gave back while a reference was held to it, and is held no more. */
+static void cohort_copies_late(void)
+{
+	unsigned long i;
+
+	for_each_set_bit(i, copies.late, copies.nr) {
+		if (page_ref_count(pfn_to_page(copies.base + i)) != 1)
+			continue;
+		__clear_bit(i, copies.late);
+		cohort_frame_return(i);
+	}
+}
+
+/* As aligned as its size is, up to a chunk. Return: its first frame's number here, or -1. */
+static long cohort_piece_find(unsigned long nr)
+{
+	unsigned long align = clamp(nr & -nr, 1UL, COHORT_CHUNK), at;
+
+	if (nr > copies.nr)
+		return -1;
+	at = bitmap_find_next_zero_area(copies.client, copies.nr, 0, nr, align - 1);
+	if (at + nr > copies.nr)
+		return -1;
+	bitmap_set(copies.client, at, nr);
+	copies.nr_client += nr;
+	return at;
+}
+
+/*
+ * The frames are a client's already, so what is freed is no longer put there.  A copy that
+ * is stored meanwhile in a frame which is still on the list goes, too: after its turn a frame
+ * is neither on the list nor found.
+ */
+static void cohort_piece_empty(unsigned long at, unsigned long nr)
+{
+	unsigned long i, end = at + nr, stop;
+
+	for (; at < end; at = stop) {
+		stop = min(at + COPIES_FORGET, end);
+		spin_lock_irq(&copies.lock);
+		for (i = at; i < stop; i++) {
+			if (!hlist_unhashed(&copies.copy[i].place)) {
+				hlist_del_init(&copies.copy[i].place);
+				copies.stat.dropped++;
+			}
+			list_del_init(&copies.copy[i].order);
+		}
+		spin_unlock_irq(&copies.lock);
+		cond_resched();
+	}
+}
+
+static void cohort_piece_return(unsigned long at, unsigned long nr)
+{
+	unsigned long i, end = at + nr;
+
+	for (i = at; i < end; i++) {
+		struct page *page = pfn_to_page(copies.base + i);
+
+		spin_lock_irq(&copies.lock);
+		if (PageHWPoison(page))
+			copies.nr_client--;
+		else if (page_ref_count(page) != 1)
+			__set_bit(i, copies.late);
+		else
+			cohort_frame_return(i);
+		spin_unlock_irq(&copies.lock);
+	}
+}
+
+static bool cohort_piece_poisoned(unsigned long at, unsigned long nr)
+{
+	unsigned long i;
+
+	for (i = at; i < at + nr; i++)
+		if (PageHWPoison(pfn_to_page(copies.base + i)))
+			return true;
+	return false;
+}
+
+/**
+ * cohort_copies_piece() - a contiguous piece of the frames
+ * @nr: pages
+ * @gfp: whether to zero them
+ *
+ * Context: may be scheduled away, does not wait for anything.
+ * Return: its first page, each with one reference, or NULL if clients have too much.
+ */
+struct page *cohort_copies_piece(unsigned long nr, gfp_t gfp)
+{
+	unsigned long i, base = 0;
+	long at;
+
+	do {
+		spin_lock_irq(&copies.lock);
+		if (copies.nr)
+			cohort_copies_late();
+		at = cohort_piece_find(nr);
+		base = copies.base;
+		spin_unlock_irq(&copies.lock);
+		if (at < 0)
+			return NULL;
+		cohort_piece_empty(at, nr);
+		if (!cohort_piece_poisoned(at, nr))
+			break;
+		/* The poisoned ones stay out. */
+		cohort_piece_return(at, nr);
+	} while (true);
+	for (i = 0; want_init_on_alloc(gfp) && i < nr; i++) {
+		clear_highpage(pfn_to_page(base + at + i));
+		cond_resched();
+	}
+	return pfn_to_page(base + at);
+}
+
+/**
+ * cohort_copies_free() - a piece comes back
+ * @page: its first page
+ * @nr: pages
+ *
+ * Return: false if it is not of these frames.
+ */
+bool cohort_copies_free(struct page *page, unsigned long nr)
+{
+	unsigned long pfn = page_to_pfn(page);
+
+	/* They do not go while a client has some of them. */
+	if (pfn < READ_ONCE(copies.base) || pfn >= READ_ONCE(copies.base) + READ_ONCE(copies.nr))
+		return false;
+	cohort_piece_return(pfn - copies.base, nr);
+	return true;
+}
+
+/**
+ * cohort_copies_stats() - a look at the frames
+ * @stat: receives it
+ */
+void cohort_copies_stats(struct cohort_copies_stat *stat)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&copies.lock, flags);
+	*stat = copies.stat;
+	stat->size = copies.nr;
+	stat->client = copies.nr_client;
+	spin_unlock_irqrestore(&copies.lock, flags);
+}
+
+/* sizes */
+
+static void cohort_copies_release(struct cohort_copies *c)
+{
+	unsigned long i;
+
+	for (i = 0; i < c->nr; i++) {
+		__free_page(pfn_to_page(c->base + i));
+		if (i % COPIES_FORGET == 0)
+			cond_resched();
+	}
+	bitmap_free(c->client);
+	bitmap_free(c->late);
+	kvfree(c->copy);
+	kvfree(c->table);
+}
+
+static int cohort_copies_make(struct cohort_copies *c, unsigned long nr, unsigned long base)
+{
+	unsigned long i;
+
+	c->bits = ilog2(nr);
+	c->copy = kvcalloc(nr, sizeof(*c->copy), GFP_KERNEL);
+	c->table = kvcalloc(1UL << c->bits, sizeof(*c->table), GFP_KERNEL);
+	c->client = bitmap_zalloc(nr, GFP_KERNEL);
+	c->late = bitmap_zalloc(nr, GFP_KERNEL);
+	if (c->copy && c->table && c->client && c->late)
+		c->base = cohort_frames_find(cohort_pcpa_node, nr, base);
+	if (!c->base) {
+		cohort_copies_release(c);
+		return -ENOMEM;
+	}
+	c->nr = nr;
+	for (i = 0; i < nr; i++)
+		list_add_tail(&c->copy[i].order, &c->order);
+	return 0;
+}
+
+/* The frames of @c come, those that there were go into @c, unless a client has some of them. */
+static int cohort_copies_swap(struct cohort_copies *c)
+{
+	int err = 0;
+
+	spin_lock_irq(&copies.lock);
+	if (copies.nr)
+		cohort_copies_late();
+	if (copies.nr_client) {
+		err = -EBUSY;
+	} else {
+		swap(copies.base, c->base);
+		swap(copies.nr, c->nr);
+		swap(copies.copy, c->copy);
+		swap(copies.client, c->client);
+		swap(copies.late, c->late);
+		swap(copies.table, c->table);
+		swap(copies.bits, c->bits);
+		INIT_LIST_HEAD(&copies.order);
+		list_splice_init(&c->order, &copies.order);
+	}
+	spin_unlock_irq(&copies.lock);
+	return err;
+}
+
+/**
+ * cohort_copies_resize() - how much is kept for contiguous pieces
+ * @size: bytes; 0 gives it back
+ * @base: its address, COHORT_ANY_BASE for any
+ *
+ * Context: sleeps.
+ * Return: 0, -EINVAL for a size or base that cannot be, -EBUSY while a client has a piece,
+ * -ENOMEM; nothing has changed then.
+ */
+int cohort_copies_resize(u64 size, u64 base)
+{
+	u64 memory = PFN_PHYS((u64)totalram_pages()), align = PFN_PHYS((u64)cohort_area_align());
+	const char *why = cohort_pcpa_refuse(size, base, align, memory);
+	struct cohort_copies new = { .order = LIST_HEAD_INIT(new.order) };
+	int err = 0;
+
+	if (why) {
+		pr_err("%lluM for contiguous pieces: %s (memory %lluM, multiples of %lluM)\n",
+		       size >> 20, why, memory >> 20, align >> 20);
+		return -EINVAL;
+	}
+	mutex_lock(&cohort_pcpa_mutex);
+	if (size >> PAGE_SHIFT != copies.nr) {
+		if (size)
+			err = cohort_copies_make(&new, size >> PAGE_SHIFT,
+						 base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base));
+		if (!err) {
+			err = cohort_copies_swap(&new);
+			cohort_copies_release(&new);
+		}
+		if (!err && copies.nr)
+			static_branch_enable(&cohort_copies_key);
+		else if (!err)
+			static_branch_disable(&cohort_copies_key);
+	}
+	mutex_unlock(&cohort_pcpa_mutex);
+	if (err)
+		pr_err("%lluM for contiguous pieces: %s; it stays as it was\n", size >> 20,
+		       err == -EBUSY ? "a client has one" : "no such piece of memory can be emptied");
+	else
+		pr_info("%lluM for contiguous pieces\n", size >> 20);
+	return err;
+}

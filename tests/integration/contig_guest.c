@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of a small guest with 64 MB kept for contiguous pieces and an empty ext4 at
+ * /dev/pmem0.  Pieces are there whatever an ordinary user holds, and the copies that the
+ * frames hold meanwhile are never those of what a file has no more: pages are written,
+ * directly too, punched out, cut off and read by many while memory is short.  Prints
+ * "ok WHAT" or "not ok WHAT", a line a claim, and "note NAME VALUE" for what was measured.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-heap.h>
+#include <linux/falloc.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "claims.h"
+
+#define MB (1UL << 20)
+#define PAGE 4096UL
+#define AREA "/sys/kernel/mm/cohort/pcpa/"
+#define KEPT_MB 64
+#define BIG_MB 300
+#define READERS 2
+#define STAMPED 16384	/* pages of the file whose content is checked */
+
+/* What a page of the file may hold: of two versions while it is written. */
+struct versions {
+	atomic_uint begun[STAMPED];
+	atomic_uint done[STAMPED];
+	atomic_ulong checked, wrong;
+	atomic_bool over;
+};
+
+struct stamp {
+	uint64_t page;
+	uint32_t version;	/* 0 in a hole */
+};
+
+static struct versions *versions;
+static int nr_pieces = 60, nr_writes = 30000;	/* a tenth of them with few=1 */
+
+static long number_in(const char *path, const char *key)
+{
+	static char text[8192];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char *at;
+
+	text[n < 0 ? 0 : n] = '\0';
+	if (fd >= 0)
+		close(fd);
+	at = *key ? strstr(text, key) : text;
+	return at ? atol(at + strlen(key)) : -1;
+}
+
+static long stat_of(const char *key)
+{
+	return number_in(AREA "stats", key);
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static int piece(size_t bytes)
+{
+	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
+	int fd = open("/dev/dma_heap/pcpa-contig", O_RDONLY), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, DMA_HEAP_IOCTL_ALLOC, &data))
+		err = -errno;
+	close(fd);
+	return err ?: (int)data.fd;
+}
+
+static bool zeroed(int fd, size_t bytes)
+{
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	unsigned long i, sum = 0;
+
+	if (p == MAP_FAILED)
+		return false;
+	for (i = 0; i < bytes; i += 512)
+		sum += p[i];
+	memset(p, 0x5a, bytes);
+	munmap(p, bytes);
+	return !sum;
+}
+
+static void make_big(const char *path, unsigned long mb)
+{
+	static char buffer[MB];
+	int fd = open(path, O_RDWR | O_CREAT, 0644);
+	unsigned long i;
+
+	memset(buffer, 'b', sizeof(buffer));
+	for (i = 0; i < mb; i++)
+		if (write(fd, buffer, sizeof(buffer)) != sizeof(buffer))
+			printf("not ok write: %s\n", strerror(errno));
+	fsync(fd);
+	close(fd);
+}
+
+static void read_big(const char *path, unsigned long mb)
+{
+	static char buffer[64 * 1024];
+	int fd = open(path, O_RDONLY);
+
+	for (mb *= 16; fd >= 0 && mb-- && read(fd, buffer, sizeof(buffer)) > 0;)
+		;
+	if (fd >= 0)
+		close(fd);
+}
+
+static pid_t child(void (*work)(void))
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		work();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* adversaries, users with no rights */
+
+static void ordinary(void)
+{
+	if (setgid(1000) || setuid(1000))
+		_exit(1);
+}
+
+static void evicts(void)
+{
+	ordinary();
+	for (;;)
+		read_big("/data/big", BIG_MB);
+}
+
+/* A little more than fits beside what others take. */
+static void evicts_slowly(void)
+{
+	ordinary();
+	for (;;)
+		read_big("/data/big", 140);
+}
+
+/* As many pages of the file as pipes hold. */
+static void holds_pipes(void)
+{
+	char *map;
+	int fd[2], file, i;
+
+	ordinary();
+	file = open("/data/big", O_RDONLY);
+	map = mmap(NULL, BIG_MB * MB, PROT_READ, MAP_SHARED, file, 0);
+	for (i = 0; i < 400 && !pipe(fd); i++) {
+		struct iovec iov = { map + (unsigned long)i * 16 * PAGE, 16 * PAGE };
+		loff_t at = (loff_t)(i + 400) * 16 * PAGE;
+
+		if (i % 2)
+			vmsplice(fd[1], &iov, 1, SPLICE_F_NONBLOCK);
+		else
+			splice(file, &at, fd[1], NULL, 16 * PAGE, SPLICE_F_NONBLOCK);
+	}
+	pause();
+}
+
+static void locks(void)
+{
+	char *map;
+	int file;
+
+	ordinary();
+	file = open("/data/big", O_RDONLY);
+	map = mmap(NULL, 8 * MB, PROT_READ, MAP_SHARED, file, 100 * MB);
+	mlock(map, 7 * MB);
+	pause();
+}
+
+static void dirties(void)
+{
+	static char buffer[MB];
+	int fd = open("/data/dirty", O_RDWR | O_CREAT, 0644);
+	unsigned long i;
+
+	ordinary();
+	for (i = 0;; i++)
+		if (pwrite(fd, buffer, sizeof(buffer), i % 64 * MB) < 0)
+			pause();
+}
+
+static void takes(void)
+{
+	size_t i, size = 200 * MB;
+	volatile char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ordinary();
+	for (;; sleep(1))
+		for (i = 0; i < size; i += PAGE)
+			p[i]++;
+}
+
+static void pieces(void)
+{
+	void (*const adversaries[])(void) = { evicts, holds_pipes, locks, dirties, takes };
+	enum { NR = sizeof(adversaries) / sizeof(adversaries[0]) };
+	pid_t pid[NR];
+	double start, longest = 0;
+	int i, fd, got = 0, clean = 0;
+
+	for (i = 0; i < NR; i++)
+		pid[i] = child(adversaries[i]);
+	sleep(3);
+	for (i = 0; i < nr_pieces; i++) {
+		start = now_ms();
+		fd = piece(KEPT_MB * MB);
+		start = now_ms() - start;
+		longest = start > longest ? start : longest;
+		if (fd < 0) {
+			printf("note refused %d\n", fd);
+			continue;
+		}
+		got++;
+		clean += i % 10 || zeroed(fd, KEPT_MB * MB);
+		close(fd);
+		usleep(50000);
+	}
+	for (i = 0; i < NR; i++)
+		end(pid[i]);
+	printf("note got %d\nnote longest_ms %.1f\nnote stored %ld\n", got, longest,
+	       stat_of("copies_stored "));
+	claim(got == nr_pieces, "every piece is granted, whatever users hold");
+	claim(clean == nr_pieces, "each is zeroed");
+	claim(stat_of("contig_fail ") == 0, "no place was looked for elsewhere");
+	claim(!number_in(AREA "contig_client_kb", ""), "what comes back is there again");
+}
+
+static void sizes(void)
+{
+	bool area = number_in(AREA "size", "");
+	int fd, other;
+
+	claim(put(AREA "contig_size", "63M") == -EINVAL && put(AREA "contig_size", "much") == -EINVAL,
+	      "sizes that cannot be are refused");
+	fd = piece(40 * MB);
+	other = piece(40 * MB);
+	claim(fd >= 0 && (area || other == -ENOMEM), "more than there is is refused");
+	claim(put(AREA "contig_size", "0") == -EBUSY, "while a client has a piece the size stays");
+	close(fd);
+	close(other);
+	claim(!put(AREA "contig_size", "0") && !number_in(AREA "contig_size", ""), "it goes");
+	claim(area || piece(MB) == -ENOMEM, "then there is nothing");
+	claim(!put(AREA "contig_size", "64M"), "it comes again");
+}
+
+/* what a file holds */
+
+static bool plausible(const struct stamp *stamp, uint32_t page, uint32_t least)
+{
+	return stamp->version >= least && stamp->version <= versions->begun[page] &&
+	       (!stamp->version || stamp->page == page);
+}
+
+static void checks(void)
+{
+	int fd = open("/data/stamped", O_RDONLY);
+	unsigned int seed = getpid();
+	static char text[PAGE];
+
+	ordinary();
+	while (!versions->over) {
+		uint32_t page = rand_r(&seed) % STAMPED, least = versions->done[page];
+		const struct stamp *first = (void *)text;
+
+		if (pread(fd, text, PAGE, (off_t)page * PAGE) != PAGE)
+			continue;	/* cut off at the moment */
+		versions->checked++;
+		if (!plausible(first, page, least)) {
+			versions->wrong++;
+			printf("note page %u: of %lu, version %u, expected %u to %u\n", page,
+			       (unsigned long)first->page, first->version, least,
+			       versions->begun[page]);
+		}
+	}
+	_exit(0);
+}
+
+/*
+ * A version of a page is written; a hole is version 0, so that with it the count of the page
+ * begins again.
+ */
+static void write_page(int fd, uint32_t page, char *text)
+{
+	struct stamp *stamp = (void *)text;
+
+	stamp->page = page;
+	stamp->version = ++versions->begun[page];
+	if (pwrite(fd, text, PAGE, (off_t)page * PAGE) == PAGE)
+		versions->done[page] = stamp->version;
+}
+
+static void contents(void)
+{
+	int fd = open("/data/stamped", O_RDWR | O_CREAT, 0644);
+	int direct = open("/data/stamped", O_RDWR | O_DIRECT);
+	long hits = stat_of("copies_hits ");
+	pid_t pid[READERS + 2];
+	unsigned int seed = 7;
+	static char text[PAGE] __attribute__((aligned(PAGE)));
+	int i;
+
+	versions = mmap(NULL, sizeof(*versions), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (fd < 0 || direct < 0)
+		claim(false, "a file to write to");
+	for (i = 0; i < STAMPED; i++)
+		write_page(fd, i, text);
+	fsync(fd);
+	for (i = 0; i < READERS; i++)
+		pid[i] = child(checks);
+	pid[i++] = child(evicts_slowly);
+	pid[i++] = child(takes);
+	for (i = 0; i < nr_writes; i++) {
+		uint32_t page = rand_r(&seed) % STAMPED;
+
+		write_page(rand_r(&seed) % 2 ? fd : direct, page, text);
+		if (i % 64 == 0)
+			fdatasync(fd);
+	}
+	/* Punched out, and cut off: what is read then is empty, also of what was copied. */
+	versions->over = true;
+	for (i = 0; i < READERS; i++)
+		waitpid(pid[i], NULL, 0);
+	for (i = 0; i < STAMPED; i++) {
+		if (i % 3 == 0)
+			fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, i * PAGE, PAGE);
+		if (i % 3 == 0 || i >= STAMPED / 2)
+			versions->begun[i] = versions->done[i] = 0;
+	}
+	if (ftruncate(fd, STAMPED / 2 * PAGE) || ftruncate(fd, STAMPED * PAGE))
+		claim(false, "cutting the file");
+	versions->over = false;
+	pid[0] = child(checks);
+	pid[1] = child(checks);
+	sleep(4);
+	versions->over = true;
+	for (i = 0; i < READERS; i++)
+		waitpid(pid[i], NULL, 0);
+	end(pid[READERS]);
+	end(pid[READERS + 1]);
+	printf("note checked %lu\nnote wrong %lu\nnote hits %ld\n", versions->checked,
+	       versions->wrong, stat_of("copies_hits ") - hits);
+	claim(!versions->wrong && versions->checked > 1000, "no copy is of what a file has no more");
+	claim(stat_of("copies_hits ") - hits > 1000, "copies are read");
+	close(fd);
+	close(direct);
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	mkdir("/proc", 0755);
+	mkdir("/sys", 0755);
+	mkdir("/dev", 0755);
+	mkdir("/data", 0755);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("dev", "/dev", "devtmpfs", 0, NULL);
+	if (mount("/dev/pmem0", "/data", "ext4", 0, NULL))
+		printf("not ok mount: %s\n", strerror(errno));
+	if (getenv("few")) {
+		nr_pieces /= 10;
+		nr_writes /= 10;
+	}
+	make_big("/data/big", BIG_MB);
+	pieces();
+	sizes();
+	contents();
+	claim(!umount("/data") && !put(AREA "contig_size", "0"), "it goes in the end");
+	printf("done\n");
+	sync();
+	reboot(RB_POWER_OFF);
+}
