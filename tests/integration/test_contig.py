@@ -20,10 +20,12 @@ STORAGE_MB = 512
     ("variant", "also"),
     [
         ("cohort", ()),
-        ("cohort", ("cohort=region", "cohort.pcpa=64M")),
-        ("debug", ("few=1", "panic_on_warn=1", "kunit.enable=0")),
+        (
+            "debug",
+            ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kunit.enable=0"),
+        ),
     ],
-    ids=["alone", "beside-region-and-area", "debug"],
+    ids=["alone", "debug-beside-region-and-area"],
 )
 def test_pieces_are_granted_and_no_copy_is_stale(
     variant: str, also: tuple[str, ...], kernel: Callable[[str], Kernel], tmp_path: Path

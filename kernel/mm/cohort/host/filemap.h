@@ -36,7 +36,7 @@ static inline bool cohort_reads_only(struct address_space *mapping, gfp_t gfp)
 	       !(current->flags & PF_MEMALLOC_PIN);
 }
 
-/* Has readahead nothing to read, as a copy was there?  Is anything of a file in memory? */
+/* Is there nothing to read, as a copy was there?  Is anything of a file in memory? */
 int __cohort_copies_filled(struct folio *folio, bool mark);
 #define cohort_copies_filled(folio, mark) \
 	(cohort_copies() && folio_test_uptodate(folio) ? __cohort_copies_filled(folio, mark) : 0)

@@ -115,21 +115,16 @@ static void cohort_copy_forget(struct cohort_copy *copy)
 /* evictions */
 
 /*
- * Files whose changes all go through the page cache, or clear shadows, as is known of these
- * file systems; neither the plain text of encrypted ones, nor what is to be wiped when freed.
+ * Files whose changes all go through the page cache, or clear shadows, and for which a page
+ * that is new and up to date is not read again, as is known of this file system; neither the
+ * plain text of encrypted ones, nor what is to be wiped when freed.
  */
 static bool cohort_copies_hold(const struct address_space *mapping)
 {
 	const struct inode *inode = mapping->host;
 
-	switch (inode->i_sb->s_magic) {
-	case EXT4_SUPER_MAGIC:
-	case EROFS_SUPER_MAGIC_V1:
-	case SQUASHFS_MAGIC:
-		return S_ISREG(inode->i_mode) && !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) &&
-		       !want_init_on_free();
-	}
-	return false;
+	return inode->i_sb->s_magic == EXT4_SUPER_MAGIC && S_ISREG(inode->i_mode) &&
+	       !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) && !want_init_on_free();
 }
 
 static void cohort_copy_store(const struct address_space *mapping, pgoff_t index,
@@ -200,7 +195,7 @@ void cohort_copies_refault(struct folio *folio)
 }
 
 /**
- * __cohort_copies_filled() - readahead need not read a folio
+ * __cohort_copies_filled() - a folio need not be read
  * @folio: new in the page cache, locked, up to date; unlocked on return
  * @mark: readahead starts again where it is met
  *
