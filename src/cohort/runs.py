@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cohort import host, paths, switches
 from cohort.errors import Failed, GuestError, UsageError
@@ -28,8 +28,8 @@ from cohort.policy import Policy
 from cohort.results.metrics import compute_metrics
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
+from cohort.vm.boot import Boot, Count, boot
 from cohort.vm.machine import Accel, Latency, VmSpec
-from cohort.vm.switched import Switched
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,45 @@ SILENT_CHECKED_S = 400.0  # a kernel with every check, and a storm on it, on a b
 BOOT_LIMIT_S = 300.0
 LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
 BENCH_LIMIT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A boot that came to its end: seconds of wall time, and the workers that made it, if any."""
+
+    wall_s: float
+    workers: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """Where guests run: on this machine, or on the workers of a cluster."""
+
+    def width(self, runs: int) -> int:
+        """How many of so many runs are under way at a time if the command does not say."""
+
+    def expect(self, runs: Sequence[str]) -> None:
+        """Hear the names of runs to come that must repeat. CohortError if they cannot be made."""
+
+    def boot(self, name: str, what: Boot, count: Count, stop: threading.Event) -> Ended:
+        """Make the run called `name`, and leave what the guest said in its directory.
+
+        Raises what `cohort.vm.boot.boot` does, Failed for a run that does not repeat.
+        """
+
+
+class Here:
+    """The engine that is this machine."""
+
+    def width(self, runs: int) -> int:
+        """One a CPU."""
+        return os.cpu_count() or 1
+
+    def expect(self, runs: Sequence[str]) -> None:
+        """There is nothing to prepare."""
+
+    def boot(self, name: str, what: Boot, count: Count, stop: threading.Event) -> Ended:
+        """Boot as a child of this process."""
+        return Ended(boot(what, count, stop))
 
 
 @dataclass(frozen=True)
@@ -171,6 +210,16 @@ class Plan:
         name = f"{self.workload.name}-{self.spec.policy.name}-s{self.spec.seed}-{key}"
         return paths.made("runs") / name
 
+    @property
+    def repeats(self) -> bool:
+        """Made again, the run says the same byte for byte."""
+        return self.accel == "deterministic"
+
+    @property
+    def wanted(self) -> bool:
+        """The run has to be made: it is not there, or is to be made again."""
+        return self.spec.fresh or not (self.path / "meta.json").is_file()
+
 
 def execute(
     spec: RunSpec, *, progress: Progress | None = None, stop: threading.Event | None = None
@@ -182,24 +231,30 @@ def execute(
     """
     workload = workload_of(spec)
     plan = _plan(spec, workload, prepare([spec]))
-    return _execute(plan, progress or _ignore, stop or threading.Event())
+    return _execute(plan, Here(), progress or _ignore, stop or threading.Event())
 
 
 def execute_matrix(
-    specs: Sequence[RunSpec], jobs: int | None = None, progress: Progress | None = None
+    specs: Sequence[RunSpec],
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> list[RunDir]:
-    """Run all, `jobs` at a time (default: one a CPU), in the order given.
+    """Run all on `engine` (default: this machine), `jobs` at a time (default: what fits it).
 
-    `progress` counts launches over all runs. The first failure stops the others.
+    In the order given. `progress` counts launches over all runs. The first failure stops the
+    others.
     """
+    engine = engine or Here()
     # Before the kernels: a mistyped name should not be found after a build.
     workloads = [workload_of(spec) for spec in specs]
     kernels = prepare(specs)
     plans = [_plan(spec, load, kernels) for spec, load in zip(specs, workloads, strict=True)]
+    engine.expect([plan.path.name for plan in plans if plan.wanted and plan.repeats])
     stop = threading.Event()
     report = _sum_progress([plan.all_launches for plan in plans], progress or _ignore)
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        futures = [pool.submit(_execute, p, report(i), stop) for i, p in enumerate(plans)]
+    with ThreadPoolExecutor(jobs or engine.width(len(plans))) as pool:
+        futures = [pool.submit(_execute, p, engine, report(i), stop) for i, p in enumerate(plans)]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
@@ -251,14 +306,14 @@ def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) 
     return Plan(spec, kernel, workload, accel, guest_bin, storage, conf)
 
 
-def _execute(plan: Plan, progress: Progress, stop: threading.Event) -> RunDir:
+def _execute(plan: Plan, engine: Engine, progress: Progress, stop: threading.Event) -> RunDir:
     path, launches = plan.path, plan.all_launches
     with host.lock(paths.made("runs", ".locks") / path.name):
-        if plan.spec.fresh or not (path / "meta.json").is_file():
+        if plan.wanted:
             part = path.with_name(path.name + ".part")
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
-            _run_in(part, plan, progress, stop)
+            _run_in(part, plan, engine, progress, stop)
             shutil.rmtree(path, ignore_errors=True)
             part.replace(path)
         run = RunDir(path)
@@ -268,22 +323,30 @@ def _execute(plan: Plan, progress: Progress, stop: threading.Event) -> RunDir:
     return run
 
 
-def _run_in(part: Path, plan: Plan, progress: Progress, stop: threading.Event) -> None:
-    """Make the run in `part`; a guest that fails has it renamed to `.failed`."""
+def _run_in(
+    part: Path, plan: Plan, engine: Engine, progress: Progress, stop: threading.Event
+) -> None:
+    """Make the run in `part`; one that fails, or does not repeat, has it renamed to `.failed`."""
     started = datetime.now(UTC)
     host.write_text(part / "phone.conf", plan.conf)
     shutil.copy(plan.kernel.config, part / "config")
+    total = plan.all_launches
+
+    def count(launches: int) -> None:
+        progress(min(launches, total), total)
+
     try:
-        wall = _boot(_machine(part, plan), plan, progress, stop)
-    except GuestError as error:
+        ended = engine.boot(plan.path.name, _boot(_machine(part, plan), plan), count, stop)
+    except (GuestError, Failed) as error:
         failed = part.with_name(part.name.removesuffix(".part") + ".failed")
         shutil.rmtree(failed, ignore_errors=True)
         part.replace(failed)
-        error.run_dir = failed
+        if isinstance(error, GuestError):
+            error.run_dir = failed
         raise
     finally:
         (part / "initramfs.cpio").unlink(missing_ok=True)
-    host.write_json(part / "meta.json", _meta(plan, started, wall))
+    host.write_json(part / "meta.json", _meta(plan, started, ended))
 
 
 def _machine(part: Path, plan: Plan) -> VmSpec:
@@ -301,21 +364,10 @@ def _machine(part: Path, plan: Plan) -> VmSpec:
     )
 
 
-def _boot(vm: VmSpec, plan: Plan, progress: Progress, stop: threading.Event) -> float:
-    """Boot, wait for the end and look at what the run was; returns seconds of wall time."""
+def _boot(vm: VmSpec, plan: Plan) -> Boot:
     silent_s = SILENT_CHECKED_S if "debug" in plan.spec.kernel_spec.configs else SILENT_S
     limits = guest.Limits(plan.spec.timeout_s or _limit_s(plan), silent_s)
-    switched = Switched(plan.spec.policy.name, plan.spec.words, vm.console)
-    count = _launch_counter(progress, plan.all_launches)
-
-    def watch(line: str) -> None:
-        switched.watch(line)
-        count(line)
-
-    wall = guest.run(vm, limits, watch, stop)
-    switched.finish()
-    _check_storage(vm)
-    return wall
+    return Boot(vm, plan.spec.policy.name, limits)
 
 
 def _limit_s(plan: Plan) -> float:
@@ -325,27 +377,7 @@ def _limit_s(plan: Plan) -> float:
     return BOOT_LIMIT_S + plan.all_launches * LAUNCH_LIMIT_S + bench
 
 
-def _check_storage(vm: VmSpec) -> None:
-    """GuestError if the guest had to use the storage without its latency."""
-    with vm.records.open() as records:
-        notes = [line for line in records if line.startswith('{"r":"note"')]
-    if vm.latency is not None and not any("storage /dev/dm-0" in line for line in notes):
-        raise GuestError("the guest's kernel has no flash storage: CONFIG_COHORT_FLASH is missing")
-
-
-def _launch_counter(progress: Progress, total: int) -> Callable[[str], None]:
-    done = 0
-
-    def watch(line: str) -> None:
-        nonlocal done
-        if line.startswith('{"r":"launch"'):
-            done += 1
-            progress(min(done, total), total)
-
-    return watch
-
-
-def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
+def _meta(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
     spec = plan.spec
     return {
         **plan.identity,
@@ -356,7 +388,7 @@ def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
         "workload_digest": plan.workload_digest,
         "seed": spec.seed,
         "launches": plan.launches,
-        "deterministic": plan.accel == "deterministic",
+        "deterministic": plan.repeats,
         "kernel_configs": list(spec.kernel_spec.configs),
         "versions": {
             "qemu": plan.identity["qemu"],
@@ -366,7 +398,8 @@ def _meta(plan: Plan, started: datetime, wall: float) -> dict[str, Any]:
             "tree_id": plan.kernel.tree_id[:16],
         },
         "started": started.isoformat(timespec="seconds"),
-        "wall_s": round(wall, 1),
+        "wall_s": round(ended.wall_s, 1),
+        "workers": list(ended.workers),
     }
 
 

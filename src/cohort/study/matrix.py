@@ -63,11 +63,16 @@ def specs_of(study: Study, columns: Sequence[Column], options: Options) -> list[
     return [_spec(study, column, seed, options) for column in columns for seed in seeds]
 
 
-def execute(study: Study, options: Options, progress: runs.Progress | None = None) -> Findings:
-    """Make the runs that are not there yet, and measure them all."""
+def execute(
+    study: Study,
+    options: Options,
+    progress: runs.Progress | None = None,
+    engine: runs.Engine | None = None,
+) -> Findings:
+    """Make the runs that are not there yet, on `engine` or here, and measure them all."""
     columns = columns_of(study, options.labels)
     specs = specs_of(study, columns, options)
-    done = runs.execute_matrix(specs, options.jobs, progress)
+    done = runs.execute_matrix(specs, options.jobs, progress, engine)
     return collect(study, columns, done)
 
 

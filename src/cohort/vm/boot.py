@@ -1,0 +1,55 @@
+"""One boot of a guest from its switches to its last record.
+
+Imports nothing outside the standard library: a worker of a cluster runs it with any Python.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cohort.errors import GuestError
+from cohort.vm import guest
+from cohort.vm.guest import Limits
+from cohort.vm.machine import VmSpec
+from cohort.vm.switched import Switched
+
+Count = Callable[[int], None]
+"""Called with the number of apps launched so far."""
+
+
+@dataclass(frozen=True)
+class Boot:
+    """A machine to boot, the policy that messages name, and when to give up."""
+
+    vm: VmSpec
+    policy: str
+    limits: Limits
+
+
+def boot(what: Boot, count: Count, stop: threading.Event) -> float:
+    """Boot, wait for the end and look at what the run was; returns seconds of wall time.
+
+    Raises GuestError if the guest fails or is no run of its policy, `guest.Stopped` on `stop`.
+    """
+    switched = Switched(what.policy, what.vm.cmdline, what.vm.console)
+    launches = 0
+
+    def watch(line: str) -> None:
+        nonlocal launches
+        switched.watch(line)
+        if line.startswith('{"r":"launch"'):
+            launches += 1
+            count(launches)
+
+    wall = guest.run(what.vm, what.limits, watch, stop)
+    switched.finish()
+    _check_storage(what.vm)
+    return wall
+
+
+def _check_storage(vm: VmSpec) -> None:
+    """GuestError if the guest had to use the storage without its latency."""
+    with vm.records.open() as records:
+        notes = [line for line in records if line.startswith('{"r":"note"')]
+    if vm.latency is not None and not any("storage /dev/dm-0" in line for line in notes):
+        raise GuestError("the guest's kernel has no flash storage: CONFIG_COHORT_FLASH is missing")
