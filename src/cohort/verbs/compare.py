@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.run import ACCELS, PERFETTO, parse_seeds, write_perfetto
+from cohort.verbs.run import ACCELS, PERFETTO, engine, on_cluster, parse_seeds, write_perfetto
 
 if TYPE_CHECKING:
     from cohort.policy import Policy
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--full", is_flag=True, help="Every metric in the table.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the HTML report there too.")
+@on_cluster
 @PERFETTO
 def command(
     policies: tuple[str, ...],
@@ -52,6 +53,8 @@ def command(
     as_json: bool,
     report: Path | None,
     perfetto: Path | None,
+    cluster: str | None,
+    verify_share: float,
     **options: Any,
 ) -> None:
     """Run every POLICY with every seed and compare; the first policy is the baseline.
@@ -69,8 +72,8 @@ def command(
         for policy in _load(policies)
         for seed in dict.fromkeys(parse_seeds(",".join(seeds)))
     ]
-    with progress() as board:
-        done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"))
+    with engine(cluster, verify_share) as where, progress() as board:
+        done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where)
     results = [measure(run) for run in done]
     if not force:
         check_comparable(results)

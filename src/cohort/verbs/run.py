@@ -1,7 +1,8 @@
 """`cohort run`: one policy on one workload, its metrics on stdout."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from cohort.errors import UsageError
 from cohort.log import progress
 
 if TYPE_CHECKING:
-    from cohort.runs import RunDir
+    from cohort.runs import Engine, RunDir
 
 ACCELS = ("deterministic", "tcg", "kvm", "auto")
 PERFETTO = click.option(
@@ -19,6 +20,36 @@ PERFETTO = click.option(
     type=click.Path(path_type=Path),
     help="Write the runs there too, as a trace for ui.perfetto.dev.",
 )
+
+
+def on_cluster(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say where runs are made, for `engine`."""
+    command = click.option(
+        "--verify-share",
+        type=click.FloatRange(0, 1),
+        default=0.1,
+        show_default=True,
+        help="Share of the cluster's runs made twice, on different workers.",
+    )(command)
+    return click.option(
+        "--cluster", metavar="ADDRESS", help="Run on a Dask scheduler's workers: tcp://HOST:8786."
+    )(command)
+
+
+@contextmanager
+def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]":
+    """Where to run: the cluster of that scheduler, None for this machine.
+
+    UsageError for a bad address, HostError if no scheduler answers there.
+    """
+    if address is None:
+        yield None
+        return
+    # Imported here: Dask takes a second.
+    from cohort.cluster.engine import Cluster
+
+    with Cluster(address, verify_share) as cluster:
+        yield cluster
 
 
 @click.command("run")
@@ -35,6 +66,7 @@ PERFETTO = click.option(
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@on_cluster
 @PERFETTO
 def command(
     policy: str,
@@ -47,6 +79,8 @@ def command(
     append: tuple[str, ...],
     as_json: bool,
     perfetto: Path | None,
+    cluster: str | None,
+    verify_share: float,
     **options: Any,
 ) -> None:
     """Run POLICY (a name in policies/ or a TOML file) and print its metrics."""
@@ -72,8 +106,9 @@ def command(
         )
         for seed in parse_seeds(seeds)
     ]
-    with progress() as board:
-        done = runs.execute_matrix(specs, jobs, board.task(f"{policy} on {workload}, launches"))
+    with engine(cluster, verify_share) as where, progress() as board:
+        update = board.task(f"{policy} on {workload}, launches")
+        done = runs.execute_matrix(specs, jobs, update, where)
     show(done, as_json)
     write_perfetto(done, perfetto)
 

@@ -9,7 +9,7 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.run import ACCELS, parse_seeds
+from cohort.verbs.run import ACCELS, engine, on_cluster, parse_seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 @click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
 @click.option("--check", is_flag=True, help="Exit 1 if a target is missed.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+@on_cluster
 def command(
     name: str | None,
     as_list: bool,
     seeds: str | None,
     check: bool,
     as_json: bool,
+    cluster: str | None,
+    verify_share: float,
     **options: Any,
 ) -> None:
     """Make the runs of a study (a name in studies/ or a TOML file) and print what they say.
@@ -53,8 +56,8 @@ def command(
 
     study = load_study(name)
     wanted = Options(seeds=parse_seeds(seeds) if seeds else None, **options)
-    with progress() as board:
-        findings = execute(study, wanted, board.task(f"{study.name}, launches"))
+    with engine(cluster, verify_share) as where, progress() as board:
+        findings = execute(study, wanted, board.task(f"{study.name}, launches"), where)
     written = write(findings, shlex.join(["cohort", *sys.argv[1:]]))
     show(findings, as_json)
     click.echo(f"written: {written}", err=True)

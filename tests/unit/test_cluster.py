@@ -1,0 +1,211 @@
+"""Runs on a scheduler and workers that are processes of their own, with a shell in QEMU's place."""
+
+import os
+import random
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cluster_support import Processes, drive, prepare, prepared, spec
+from cohort import host, runs
+from cohort.cluster import content, engine, job
+from cohort.cluster.engine import Cluster
+from cohort.errors import Failed, GuestError, HostError, MissingTool, UsageError
+from cohort.runs import RunDir
+from tests_support import Outcome
+
+FILES = ("records.jsonl", "console.log", "metrics.json", "phone.conf", "cmdline", "config")
+WAIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Where things are, and the processes of the cluster."""
+
+    root: Path
+    flags: Path
+    processes: Processes
+
+    @property
+    def done(self) -> int:
+        """How many runs are finished."""
+        return len(list((self.root / "out" / "runs").glob("*/meta.json")))
+
+    @property
+    def running(self) -> list[int]:
+        """The ids of the processes in QEMU's place that were started."""
+        return [int(path.suffix[1:]) for path in self.flags.glob("run.*")]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A cluster of four workers, and all that a run needs."""
+    root = tmp_path_factory.mktemp("cluster")
+    flags = prepare(root, seconds=0.3)
+    processes = Processes(root / "workers")
+    with prepared(root):
+        processes.start(4)
+        yield Lab(root, flags, processes)
+    processes.stop()
+
+
+@pytest.fixture
+def lab(shared: Lab) -> Iterator[Lab]:
+    """The cluster with all its workers, and no flag set."""
+    shared.processes.refill(4)
+    yield shared
+    for flag in shared.flags.glob("*"):
+        if flag.name != "seconds":
+            flag.unlink()
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    """Until it is so, within a time that is long on any host."""
+    deadline = time.monotonic() + WAIT_S
+    while not what():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def digests(done: list[RunDir]) -> list[dict[str, str]]:
+    return [{name: host.digest_file(run.path / name) for name in FILES} for run in done]
+
+
+def gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def test_workers_die_and_the_results_are_those_without_a_cluster(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three of four are killed at random and replaced; each result is the same, and repeats."""
+    specs = [spec(seed) for seed in range(10)]
+    chance = random.Random(1)
+
+    def killer() -> None:
+        for kill in range(3):
+            wait_for(lambda at=3 * kill + 2: lab.done >= at)
+            lab.processes.kill(chance.choice(lab.processes.workers))
+            lab.processes.add_worker()
+
+    with Cluster(lab.processes.address, 0.3) as cluster, ThreadPoolExecutor(1) as pool:
+        killed = pool.submit(killer)
+        done = runs.execute_matrix(specs, engine=cluster)
+        killed.result()
+    workers = [run.meta["workers"] for run in done]
+    assert sum(len(names) == 2 for names in workers) == 3
+    assert all(len(set(names)) == len(names) for names in workers)
+    assert not list((lab.root / "workers").rglob("*.part")), "nothing half unpacked"
+    monkeypatch.setenv("COHORT_OUT", str(lab.root / "here"))
+    assert digests(runs.execute_matrix(specs, 4)) == digests(done)
+
+
+def test_a_matrix_goes_on_where_it_was(lab: Lab) -> None:
+    specs = [spec(seed) for seed in range(100, 103)]
+    with Cluster(lab.processes.address, 0) as cluster:
+        first = runs.execute_matrix(specs[:2], engine=cluster)
+        started = [run.meta["started"] for run in first]
+        runs_before = len(lab.running)
+        again = runs.execute_matrix(specs, engine=cluster)
+    assert [run.meta["started"] for run in again[:2]] == started
+    assert len(lab.running) == runs_before + 1
+
+
+def test_a_run_that_does_not_repeat_names_both_workers(lab: Lab) -> None:
+    (lab.flags / "noisy").touch()
+    with Cluster(lab.processes.address, 1) as cluster, pytest.raises(Failed) as error:
+        runs.execute_matrix([spec(200)], engine=cluster)
+    assert "does not repeat: records.jsonl of worker tcp://" in error.value.message
+    assert error.value.message.count("tcp://127.0.0.1:") == 2
+    kept = list((lab.root / "out" / "runs").glob("*.failed/records.jsonl*"))
+    assert sorted(path.name for path in kept) == ["records.jsonl", "records.jsonl.again"]
+
+
+def test_another_qemu_is_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_VERSION", "8")
+    host.version.cache_clear()
+    with Cluster(lab.processes.address, 0) as cluster, pytest.raises(MissingTool) as error:
+        runs.execute_matrix([spec(300)], engine=cluster)
+    host.version.cache_clear()
+    for word in ("worker tcp://", "emulator version 9", "emulator version 8"):
+        assert word in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
+def test_a_command_that_ends_leaves_no_qemu_on_workers(
+    lab: Lab, how: signal.Signals, code: int
+) -> None:
+    (lab.flags / "slow").touch()
+    words = ["run", "none", "--launches", "2", "--seed", f"{400 + how}"]
+    words += ["--cluster", lab.processes.address]
+    command = lab.processes.fork(drive, lab.root, words)
+    wait_for(lambda: len(lab.running) == 1)
+    assert command.pid is not None
+    os.kill(command.pid, how)
+    command.join(WAIT_S)
+    assert command.exitcode == code, (lab.root / "said").read_text()
+    wait_for(lambda: gone(lab.running[0]))
+
+
+def test_a_run_that_kills_its_workers_is_named(lab: Lab) -> None:
+    (lab.flags / "deadly").touch()
+    with Cluster(lab.processes.address, 0) as cluster, pytest.raises(HostError) as error:
+        runs.execute_matrix([spec(500)], engine=cluster)
+    assert "phone-2g-none-s500-" in error.value.message
+    # The fourth may have started it before the command could call it off.
+    assert re.search(r"the worker died [34] times: tcp://", error.value.message)
+    assert len((lab.flags / "deadly").read_text().split()) in (3, 4)
+
+
+def test_no_scheduler_there(
+    own_out: Path, cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "CONNECT_S", 1.0)
+    start = time.monotonic()
+    done = cohort("compare", "none", "region", "--cluster", "tcp://127.0.0.1:9")
+    assert done.code == 8
+    assert "no scheduler answers at tcp://127.0.0.1:9 within 1 s" in done.stderr
+    assert time.monotonic() - start < WAIT_S
+    assert not (own_out / "kernel").exists(), "before anything is built"
+
+
+@pytest.mark.parametrize("verb", [("compare", "none"), ("run", "none"), ("study", "cpb-fig3a")])
+def test_an_address_that_is_none(
+    own_out: Path, cohort: Callable[..., Outcome], verb: tuple[str, ...]
+) -> None:
+    done = cohort(*verb, "--cluster", "localhost")
+    assert done.code == 2
+    assert "--cluster localhost: not a scheduler's address" in done.stderr
+
+
+def test_other_versions_are_named() -> None:
+    def about(python: str, dask: str) -> dict[str, dict[str, str]]:
+        return {"packages": {"python": python, "distributed": dask}}
+
+    found = {"client": about("3.11.2.final.0", "1"), "scheduler": about("3.11.9.final.0", "1")}
+    engine.check_versions(found | {"workers": {"tcp://a:1": about("3.11.2.final.0", "1")}})
+    with pytest.raises(UsageError, match=r"worker tcp://a:1 has Python 3\.12, distributed 1,"):
+        engine.check_versions(found | {"workers": {"tcp://a:1": about("3.12.1.final.0", "1")}})
+
+
+def test_a_workers_error_comes_back_as_it_was() -> None:
+    def fail() -> float:
+        raise GuestError("the guest hung", console=["last words"])
+
+    with pytest.raises(GuestError) as error:
+        job.raise_error(job.outcome(fail), "tcp://a:1")
+    assert error.value.message == "on worker tcp://a:1: the guest hung"
+    assert error.value.console == ["last words"]
+    job.raise_error(job.outcome(lambda: 1.0), "tcp://a:1")
+
+
+def test_the_same_lab_is_the_same_content() -> None:
+    assert content.lab() == content.lab()
