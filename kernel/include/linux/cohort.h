@@ -200,9 +200,9 @@ void __cohort_pcpa_refault(struct folio *folio);
 #define cohort_pcpa_transient(pfn) (cohort_pcpa_there() && __cohort_pcpa_transient(pfn))
 #define cohort_pcpa_refault(folio) \
 	COHORT_WHEN(cohort_pcpa_there() || cohort_copies(), __cohort_pcpa_refault(folio))
-void cohort_copies_evict(struct folio *folio, bool keep);
-#define cohort_page_evicted(folio, shadow) \
-	COHORT_WHEN(cohort_copies() && (shadow), cohort_copies_evict(folio, true))
+void cohort_copies_evict(const struct address_space *mapping, struct folio *folio, bool keep);
+#define cohort_page_evicted(mapping, folio, shadow) \
+	COHORT_WHEN(cohort_copies() && (shadow), cohort_copies_evict(mapping, folio, true))
 
 /* Which nodes serve a request; lent memory comes back before any is reclaimed; a page moved. */
 nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask);

@@ -152,12 +152,12 @@ static void cohort_copy_store(const struct address_space *mapping, pgoff_t index
 
 /**
  * cohort_copies_evict() - a folio leaves the page cache, and a shadow stays
- * @folio: clean, its references frozen, its i_pages locked
+ * @mapping: its file, whose i_pages is locked
+ * @folio: clean, its references frozen, its index still set
  * @keep: a copy is wanted; else an older one is forgotten
  */
-void cohort_copies_evict(struct folio *folio, bool keep)
+void cohort_copies_evict(const struct address_space *mapping, struct folio *folio, bool keep)
 {
-	const struct address_space *mapping = folio->mapping;
 	unsigned long i, flags, nr = folio_nr_pages(folio);
 
 	keep = keep && nr <= COPIES_FOLIO && folio_test_uptodate(folio) &&

@@ -309,7 +309,7 @@ static bool cohort_removal_take(struct removal *rm, struct folio *folio)
 		folio_clear_active(folio);
 	cohort_trail_note(rm->mapping, folio->index);
 	if (cohort_copies())
-		cohort_copies_evict(folio, false);
+		cohort_copies_evict(rm->mapping, folio, false);
 	cohort_removal_store(rm, folio, cohort_removal_shadow(rm, folio));
 	if (folio_memcg(folio) != rm->memcg) {
 		cohort_removal_account(rm);
