@@ -12,7 +12,7 @@ from tests_support import claims_of, small_guest
 pytestmark = pytest.mark.integration
 
 SOURCE = Path(__file__).with_name("contig_guest.c")
-BOOT_S = 600
+BOOT_S = 1200
 STORAGE_MB = 512
 
 
