@@ -397,7 +397,7 @@ struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
 void cohort_magazine_fill(struct zone *zone, unsigned int id, struct page **page,
 			  unsigned int nr);
 void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id);
-unsigned int cohort_magazine_nr(const struct zone *zone, unsigned int id);
+unsigned long cohort_magazine_nr(const struct zone *zone, unsigned int id);
 bool cohort_owned_free(struct page *page, unsigned long pfn, unsigned int order);
 
 /* Rooms a domain may have. */

@@ -321,9 +321,10 @@ void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id)
  *
  * Return: a guess, as no lock is taken.
  */
-unsigned int cohort_magazine_nr(const struct zone *zone, unsigned int id)
+unsigned long cohort_magazine_nr(const struct zone *zone, unsigned int id)
 {
-	unsigned int cpu, nr = 0;
+	unsigned long nr = 0;
+	unsigned int cpu;
 
 	for_each_online_cpu(cpu) {
 		const struct cohort_magazine *mag = per_cpu_ptr(zone->cohort->magazine, cpu);

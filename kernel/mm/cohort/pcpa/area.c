@@ -478,18 +478,15 @@ void cohort_area_settle(unsigned long pfn)
 
 /* what others ask */
 
-/* Without the lock: a guess.  Pages that a CPU has at hand are free, and in no count. */
+/* Without the lock: a guess.  Pages that a CPU has at hand are taken for page cache. */
 void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes)
 {
-	const struct zone *zone = READ_ONCE(cohort_area.zone);
 	unsigned long there = (unsigned long)READ_ONCE(cohort_area.room.nr_blocks) * COHORT_CHUNK;
 	unsigned long used;
 
 	sizes->base = READ_ONCE(cohort_area.base);
 	sizes->size = READ_ONCE(cohort_area.nr);
 	sizes->free = READ_ONCE(cohort_area.room.nr_free);
-	if (zone)
-		sizes->free += cohort_magazine_nr(zone, COHORT_KEPT);
 	sizes->client = READ_ONCE(cohort_area.nr_client);
 	sizes->lent = READ_ONCE(cohort_area.nr_lent);
 	sizes->other = READ_ONCE(cohort_area.nr_given);

@@ -55,11 +55,15 @@ unsigned int cohort_pcpa_timer_ms = 500;
 static DEFINE_SPINLOCK(fsm_lock);
 static struct cohort_pcpa_fsm fsm;
 
-static u64 boot_size __initdata;
-static u64 boot_base __initdata = COHORT_ANY_BASE;
-static u64 boot_contig_size __initdata;
-static u64 boot_contig_base __initdata = COHORT_ANY_BASE;
-static bool boot_given __initdata;
+/* A size of the command line, and perhaps its place. */
+struct boot_size {
+	u64 size;
+	u64 base;
+	bool given;
+};
+
+static struct boot_size boot_area __initdata = { .base = COHORT_ANY_BASE };
+static struct boot_size boot_contig __initdata = { .base = COHORT_ANY_BASE };
 static bool boot_bad __initdata;
 
 /* state and timer */
@@ -471,31 +475,29 @@ int cohort_pcpa_entitle(struct task_struct *task, bool on)
 
 /* at boot */
 
-static int __init cohort_pcpa_size_setup(char *text)
+static int __init cohort_boot_size(const char *name, char *text, struct boot_size *boot)
 {
 	const char *why = "given twice";
 
-	if (!boot_given)
-		why = text ? cohort_pcpa_parse(text, &boot_size, &boot_base) : "no size";
-	boot_given = true;
+	if (!boot->given)
+		why = text ? cohort_pcpa_parse(text, &boot->size, &boot->base) : "no size";
+	boot->given = true;
 	if (why) {
-		pr_err("cohort.pcpa=%s: %s; staying off\n", text ?: "", why);
+		pr_err("%s=%s: %s; staying off\n", name, text ?: "", why);
 		boot_bad = true;
 	}
 	return 0;
+}
+
+static int __init cohort_pcpa_size_setup(char *text)
+{
+	return cohort_boot_size("cohort.pcpa", text, &boot_area);
 }
 early_param("cohort.pcpa", cohort_pcpa_size_setup);
 
 static int __init cohort_pcpa_contig_setup(char *text)
 {
-	const char *why = text ? cohort_pcpa_parse(text, &boot_contig_size, &boot_contig_base) :
-				 "no size";
-
-	if (why) {
-		pr_err("cohort.pcpa_contig=%s: %s; staying off\n", text ?: "", why);
-		boot_bad = true;
-	}
-	return 0;
+	return cohort_boot_size("cohort.pcpa_contig", text, &boot_contig);
 }
 early_param("cohort.pcpa_contig", cohort_pcpa_contig_setup);
 
@@ -542,9 +544,9 @@ int __init cohort_pcpa_init(void)
 {
 	int err = cohort_reclaim_init();
 
-	if (!err && !boot_bad && boot_size)
-		cohort_pcpa_resize(boot_size, boot_base);
-	if (!err && !boot_bad && boot_contig_size)
-		cohort_copies_resize(boot_contig_size, boot_contig_base);
+	if (!err && !boot_bad && boot_area.size)
+		cohort_pcpa_resize(boot_area.size, boot_area.base);
+	if (!err && !boot_bad && boot_contig.size)
+		cohort_copies_resize(boot_contig.size, boot_contig.base);
 	return err;
 }

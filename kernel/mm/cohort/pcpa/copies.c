@@ -26,7 +26,6 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
-#include "../../internal.h"
 #include "../cohort.h"
 #include "../host/filemap.h"
 #include "pcpa.h"
@@ -87,8 +86,7 @@ static struct cohort_copies copies = {
 
 static struct hlist_head *cohort_copy_head(const struct address_space *mapping, pgoff_t index)
 {
-	return &copies.table[hash_64((unsigned long)mapping ^ ((u64)index << 40 | index),
-				     copies.bits)];
+	return &copies.table[hash_64(cohort_place_key(mapping, index), copies.bits)];
 }
 
 static struct cohort_copy *cohort_copy_find(const struct address_space *mapping, pgoff_t index)
@@ -232,17 +230,22 @@ static void cohort_copies_late(void)
 }
 
 /* As aligned as its size is, up to a chunk. Return: its first frame's number here, or -1. */
-static long cohort_piece_find(unsigned long nr)
+static long cohort_piece_claim(unsigned long nr)
 {
-	unsigned long align = clamp(nr & -nr, 1UL, COHORT_CHUNK), at;
+	unsigned long align = clamp(nr & -nr, 1UL, COHORT_CHUNK);
+	long at = -1;
 
-	if (nr > copies.nr)
-		return -1;
-	at = bitmap_find_next_zero_area(copies.client, copies.nr, 0, nr, align - 1);
-	if (at + nr > copies.nr)
-		return -1;
-	bitmap_set(copies.client, at, nr);
-	copies.nr_client += nr;
+	spin_lock_irq(&copies.lock);
+	cohort_copies_late();
+	if (nr <= copies.nr)
+		at = bitmap_find_next_zero_area(copies.client, copies.nr, 0, nr, align - 1);
+	if (at >= 0 && at + nr > copies.nr)
+		at = -1;
+	if (at >= 0) {
+		bitmap_set(copies.client, at, nr);
+		copies.nr_client += nr;
+	}
+	spin_unlock_irq(&copies.lock);
 	return at;
 }
 
@@ -298,6 +301,18 @@ static bool cohort_piece_poisoned(unsigned long at, unsigned long nr)
 	return false;
 }
 
+static struct page *cohort_piece_prep(unsigned long at, unsigned long nr, gfp_t gfp)
+{
+	struct page *page = pfn_to_page(copies.base + at);
+	unsigned long i;
+
+	for (i = 0; want_init_on_alloc(gfp) && i < nr; i++) {
+		clear_highpage(page + i);
+		cond_resched();
+	}
+	return page;
+}
+
 /**
  * cohort_copies_piece() - a contiguous piece of the frames
  * @nr: pages
@@ -308,29 +323,16 @@ static bool cohort_piece_poisoned(unsigned long at, unsigned long nr)
  */
 struct page *cohort_copies_piece(unsigned long nr, gfp_t gfp)
 {
-	unsigned long i, base = 0;
 	long at;
 
-	do {
-		spin_lock_irq(&copies.lock);
-		if (copies.nr)
-			cohort_copies_late();
-		at = cohort_piece_find(nr);
-		base = copies.base;
-		spin_unlock_irq(&copies.lock);
-		if (at < 0)
-			return NULL;
+	while ((at = cohort_piece_claim(nr)) >= 0) {
 		cohort_piece_empty(at, nr);
 		if (!cohort_piece_poisoned(at, nr))
-			break;
+			return cohort_piece_prep(at, nr, gfp);
 		/* The poisoned ones stay out. */
 		cohort_piece_return(at, nr);
-	} while (true);
-	for (i = 0; want_init_on_alloc(gfp) && i < nr; i++) {
-		clear_highpage(pfn_to_page(base + at + i));
-		cond_resched();
 	}
-	return pfn_to_page(base + at);
+	return NULL;
 }
 
 /**
@@ -370,13 +372,7 @@ void cohort_copies_stats(struct cohort_copies_stat *stat)
 
 static void cohort_copies_release(struct cohort_copies *c)
 {
-	unsigned long i;
-
-	for (i = 0; i < c->nr; i++) {
-		__free_page(pfn_to_page(c->base + i));
-		if (i % COPIES_FORGET == 0)
-			cond_resched();
-	}
+	cohort_frames_free(c->base, c->nr);
 	bitmap_free(c->client);
 	bitmap_free(c->late);
 	kvfree(c->copy);
@@ -410,8 +406,7 @@ static int cohort_copies_swap(struct cohort_copies *c)
 	int err = 0;
 
 	spin_lock_irq(&copies.lock);
-	if (copies.nr)
-		cohort_copies_late();
+	cohort_copies_late();
 	if (copies.nr_client) {
 		err = -EBUSY;
 	} else {
@@ -429,6 +424,25 @@ static int cohort_copies_swap(struct cohort_copies *c)
 	return err;
 }
 
+/* Under the mutex; the key follows what there is. */
+static int cohort_copies_change(unsigned long nr, unsigned long base)
+{
+	struct cohort_copies new = { .order = LIST_HEAD_INIT(new.order) };
+	int err = nr ? cohort_copies_make(&new, nr, base) : 0;
+
+	if (err)
+		return err;
+	err = cohort_copies_swap(&new);
+	cohort_copies_release(&new);
+	if (err)
+		return err;
+	if (nr)
+		static_branch_enable(&cohort_copies_key);
+	else
+		static_branch_disable(&cohort_copies_key);
+	return 0;
+}
+
 /**
  * cohort_copies_resize() - how much is kept for contiguous pieces
  * @size: bytes; 0 gives it back
@@ -440,35 +454,17 @@ static int cohort_copies_swap(struct cohort_copies *c)
  */
 int cohort_copies_resize(u64 size, u64 base)
 {
-	u64 memory = PFN_PHYS((u64)totalram_pages()), align = PFN_PHYS((u64)cohort_area_align());
-	const char *why = cohort_pcpa_refuse(size, base, align, memory);
-	struct cohort_copies new = { .order = LIST_HEAD_INIT(new.order) };
-	int err = 0;
+	static const char what[] = " for contiguous pieces";
+	unsigned long nr = size >> PAGE_SHIFT;
+	int err = cohort_size_check(size, base, what);
 
-	if (why) {
-		pr_err("%lluM for contiguous pieces: %s (memory %lluM, multiples of %lluM)\n",
-		       size >> 20, why, memory >> 20, align >> 20);
-		return -EINVAL;
-	}
-	mutex_lock(&cohort_pcpa_mutex);
-	if (size >> PAGE_SHIFT != copies.nr) {
-		if (size)
-			err = cohort_copies_make(&new, size >> PAGE_SHIFT,
-						 base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base));
-		if (!err) {
-			err = cohort_copies_swap(&new);
-			cohort_copies_release(&new);
-		}
-		if (!err && copies.nr)
-			static_branch_enable(&cohort_copies_key);
-		else if (!err)
-			static_branch_disable(&cohort_copies_key);
-	}
-	mutex_unlock(&cohort_pcpa_mutex);
 	if (err)
-		pr_err("%lluM for contiguous pieces: %s; it stays as it was\n", size >> 20,
-		       err == -EBUSY ? "a client has one" : "no such piece of memory can be emptied");
-	else
-		pr_info("%lluM for contiguous pieces\n", size >> 20);
+		return err;
+	mutex_lock(&cohort_pcpa_mutex);
+	if (nr != copies.nr)
+		err = cohort_copies_change(nr, base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base));
+	mutex_unlock(&cohort_pcpa_mutex);
+	cohort_size_tell(size, what, !err ? NULL : err == -EBUSY ? "a client has one" :
+			 "no such piece of memory can be emptied");
 	return err;
 }

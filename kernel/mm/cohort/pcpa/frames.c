@@ -156,7 +156,12 @@ unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base)
 
 /* sizes */
 
-static void cohort_frames_free(unsigned long base, unsigned long nr)
+/**
+ * cohort_frames_free() - frames of cohort_frames_find() go back
+ * @base: the first
+ * @nr: how many, whole pageblocks
+ */
+void cohort_frames_free(unsigned long base, unsigned long nr)
 {
 	unsigned long done;
 
@@ -295,6 +300,40 @@ static int cohort_area_grow(unsigned long nr, unsigned long base)
 }
 
 /**
+ * cohort_size_check() - may so much memory be set aside there?
+ * @size: bytes
+ * @base: its address, COHORT_ANY_BASE for any
+ * @what: what it is for, in the message
+ *
+ * Return: 0, or -EINVAL and a message.
+ */
+int cohort_size_check(u64 size, u64 base, const char *what)
+{
+	u64 memory = PFN_PHYS((u64)totalram_pages()), align = PFN_PHYS((u64)cohort_area_align());
+	const char *why = cohort_pcpa_refuse(size, base, align, memory);
+
+	if (!why)
+		return 0;
+	pr_err("%lluM%s: %s (memory %lluM, multiples of %lluM)\n", size >> 20, what, why,
+	       memory >> 20, align >> 20);
+	return -EINVAL;
+}
+
+/**
+ * cohort_size_tell() - a message of what became of a size
+ * @size: bytes
+ * @what: what it is for
+ * @why: what stood in the way, NULL if nothing did
+ */
+void cohort_size_tell(u64 size, const char *what, const char *why)
+{
+	if (why)
+		pr_err("%lluM%s: %s; it stays as it was\n", size >> 20, what, why);
+	else
+		pr_info("%lluM%s\n", size >> 20, what);
+}
+
+/**
  * cohort_pcpa_resize() - make, change or give back the area
  * @size: bytes; 0 gives it back
  * @base: its address, COHORT_ANY_BASE for any
@@ -305,16 +344,11 @@ static int cohort_area_grow(unsigned long nr, unsigned long base)
  */
 int cohort_pcpa_resize(u64 size, u64 base)
 {
-	u64 memory = PFN_PHYS((u64)totalram_pages()), align = PFN_PHYS((u64)cohort_area_align());
-	const char *why = cohort_pcpa_refuse(size, base, align, memory);
 	unsigned long nr = size >> PAGE_SHIFT, pfn, had;
-	int err = 0;
+	int err = cohort_size_check(size, base, "");
 
-	if (why) {
-		pr_err("%lluM: %s (memory %lluM, multiples of %lluM)\n", size >> 20, why,
-		       memory >> 20, align >> 20);
-		return -EINVAL;
-	}
+	if (err)
+		return err;
 	mutex_lock(&cohort_pcpa_mutex);
 	had = cohort_area.nr;
 	pfn = base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base);
@@ -328,12 +362,8 @@ int cohort_pcpa_resize(u64 size, u64 base)
 		err = cohort_trail_resize(nr) ?: cohort_area_grow(nr, pfn);
 	if (nr)
 		cohort_pcpa_tidy_soon();
-	if (err)
-		pr_err("%lluM: %s; it stays as it was\n", size >> 20,
-		       err == -EINVAL ? "the area has another base" :
-					"no such piece of memory can be emptied");
-	else
-		pr_info("%lluM\n", size >> 20);
+	cohort_size_tell(size, "", !err ? NULL : err == -EINVAL ? "the area has another base" :
+			 "no such piece of memory can be emptied");
 	mutex_unlock(&cohort_pcpa_mutex);
 	return err;
 }

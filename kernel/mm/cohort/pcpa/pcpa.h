@@ -181,6 +181,9 @@ bool cohort_area_unhold(unsigned long start, unsigned long nr, bool keep);
 extern struct mutex cohort_pcpa_mutex;
 unsigned long cohort_area_align(void);
 unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base);
+void cohort_frames_free(unsigned long base, unsigned long nr);
+int cohort_size_check(u64 size, u64 base, const char *what);
+void cohort_size_tell(u64 size, const char *what, const char *why);
 int cohort_pcpa_resize(u64 size, u64 base);
 
 /* client.c */
@@ -231,6 +234,12 @@ void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 unsigned int cohort_batch_drop(struct cohort_batch *batch);
 unsigned int cohort_batch_list(struct cohort_batch *batch, struct list_head *list);
 unsigned int cohort_list_drop(struct list_head *list);
+
+/* A number for a place in a file, to be hashed. */
+static inline u64 cohort_place_key(const struct address_space *mapping, pgoff_t index)
+{
+	return (unsigned long)mapping ^ ((u64)index << 40 | index);
+}
 
 /* trail.c */
 int cohort_trail_resize(unsigned long pages);

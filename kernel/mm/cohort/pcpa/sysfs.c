@@ -13,6 +13,28 @@
 #include "../cohort.h"
 #include "pcpa.h"
 
+/* Pages that a CPU has at hand are free, which decisions need not know. */
+static void cohort_pcpa_shown(struct cohort_pcpa_sizes *sizes)
+{
+	const struct zone *zone = READ_ONCE(cohort_area.zone);
+	unsigned long nr;
+
+	cohort_pcpa_sizes(sizes);
+	nr = zone ? min(sizes->cache, cohort_magazine_nr(zone, COHORT_KEPT)) : 0;
+	sizes->free += nr;
+	sizes->cache -= nr;
+}
+
+static ssize_t cohort_pcpa_store_size(const char *buf, size_t len,
+				      int (*resize)(u64 size, u64 base))
+{
+	u64 size, base;
+
+	if (cohort_pcpa_parse(buf, &size, &base))
+		return -EINVAL;
+	return resize(size, base) ?: len;
+}
+
 static ssize_t cohort_pcpa_size_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	struct cohort_pcpa_sizes sizes;
@@ -24,13 +46,7 @@ static ssize_t cohort_pcpa_size_show(struct kobject *kobj, struct kobj_attribute
 static ssize_t cohort_pcpa_size_store(struct kobject *kobj, struct kobj_attribute *attr,
 				      const char *buf, size_t len)
 {
-	u64 size, base;
-	int err;
-
-	if (cohort_pcpa_parse(buf, &size, &base))
-		return -EINVAL;
-	err = cohort_pcpa_resize(size, base);
-	return err ?: len;
+	return cohort_pcpa_store_size(buf, len, cohort_pcpa_resize);
 }
 COHORT_ATTR_RW(cohort_pcpa, size);
 
@@ -55,13 +71,7 @@ static ssize_t cohort_pcpa_contig_size_show(struct kobject *kobj, struct kobj_at
 static ssize_t cohort_pcpa_contig_size_store(struct kobject *kobj, struct kobj_attribute *attr,
 					     const char *buf, size_t len)
 {
-	u64 size, base;
-	int err;
-
-	if (cohort_pcpa_parse(buf, &size, &base))
-		return -EINVAL;
-	err = cohort_copies_resize(size, base);
-	return err ?: len;
+	return cohort_pcpa_store_size(buf, len, cohort_copies_resize);
 }
 COHORT_ATTR_RW(cohort_pcpa, contig_size);
 
@@ -137,7 +147,7 @@ static ssize_t cohort_pcpa_##_name##_show(struct kobject *kobj,		\
 {									\
 	struct cohort_pcpa_sizes sizes;					\
 									\
-	cohort_pcpa_sizes(&sizes);					\
+	cohort_pcpa_shown(&sizes);					\
 	return sysfs_emit(buf, "%lu\n", COHORT_KB(sizes._field));	\
 }									\
 COHORT_ATTR_RO(cohort_pcpa, _name)

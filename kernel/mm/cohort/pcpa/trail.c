@@ -17,7 +17,7 @@ static struct cohort_trail __rcu *trail;
 
 static u64 cohort_trail_hash(const struct address_space *mapping, pgoff_t index)
 {
-	return hash_64_generic((unsigned long)mapping ^ ((u64)index << 40 | index), 64);
+	return hash_64_generic(cohort_place_key(mapping, index), 64);
 }
 
 /**
@@ -29,7 +29,6 @@ static u64 cohort_trail_hash(const struct address_space *mapping, pgoff_t index)
  */
 void __cohort_pcpa_refault(struct folio *folio)
 {
-	u64 hash = cohort_trail_hash(folio->mapping, folio->index);
 	struct cohort_trail *known;
 
 	if (cohort_copies())
@@ -37,7 +36,8 @@ void __cohort_pcpa_refault(struct folio *folio)
 	rcu_read_lock();
 	known = rcu_dereference(trail);
 	/* Two at once in one set lose or add one. */
-	if (known && data_race(cohort_trail_take(known, hash)))
+	if (known && data_race(cohort_trail_take(known, cohort_trail_hash(folio->mapping,
+									  folio->index))))
 		count_vm_event(COHORT_PCPA_REFAULT);
 	rcu_read_unlock();
 }
