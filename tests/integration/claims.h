@@ -2,10 +2,12 @@
 /* Helpers of the small guests: a claim is a line, a file of the kernel is told a value. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void claim(bool held, const char *what)
@@ -45,4 +47,10 @@ static inline int put_for_caller(const char *path, const char *value)
 	if (fd < 0 || seteuid(0))
 		return 1;
 	return put_fd(fd, value);
+}
+
+static inline void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }

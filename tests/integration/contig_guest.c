@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/dma-heap.h>
 #include <linux/falloc.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,21 +17,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "claims.h"
+#include "area.h"
 
-#define MB (1UL << 20)
-#define PAGE 4096UL
-#define AREA "/sys/kernel/mm/cohort/pcpa/"
 #define KEPT_MB 64
 #define BIG_MB 300
 #define READERS 2
@@ -54,60 +48,6 @@ struct stamp {
 
 static struct versions *versions;
 static int nr_pieces = 60, nr_writes = 30000;	/* a tenth of them with few=1 */
-
-static long number_in(const char *path, const char *key)
-{
-	static char text[8192];
-	int fd = open(path, O_RDONLY);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	char *at;
-
-	text[n < 0 ? 0 : n] = '\0';
-	if (fd >= 0)
-		close(fd);
-	at = *key ? strstr(text, key) : text;
-	return at ? atol(at + strlen(key)) : -1;
-}
-
-static long stat_of(const char *key)
-{
-	return number_in(AREA "stats", key);
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
-}
-
-static int piece(size_t bytes)
-{
-	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
-	int fd = open("/dev/dma_heap/pcpa-contig", O_RDONLY), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, DMA_HEAP_IOCTL_ALLOC, &data))
-		err = -errno;
-	close(fd);
-	return err ?: (int)data.fd;
-}
-
-static bool zeroed(int fd, size_t bytes)
-{
-	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	unsigned long i, sum = 0;
-
-	if (p == MAP_FAILED)
-		return false;
-	for (i = 0; i < bytes; i += 512)
-		sum += p[i];
-	memset(p, 0x5a, bytes);
-	munmap(p, bytes);
-	return !sum;
-}
 
 static void make_big(const char *path, unsigned long mb)
 {
@@ -143,12 +83,6 @@ static pid_t child(void (*work)(void))
 		_exit(0);
 	}
 	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 /* adversaries, users with no rights */
@@ -243,7 +177,7 @@ static void pieces(void)
 	sleep(3);
 	for (i = 0; i < nr_pieces; i++) {
 		start = now_ms();
-		fd = piece(KEPT_MB * MB);
+		fd = heap_alloc("pcpa-contig", KEPT_MB * MB);
 		start = now_ms() - start;
 		longest = start > longest ? start : longest;
 		if (fd < 0) {
@@ -258,28 +192,28 @@ static void pieces(void)
 	for (i = 0; i < NR; i++)
 		end(pid[i]);
 	printf("note got %d\nnote longest_ms %.1f\nnote stored %ld\n", got, longest,
-	       stat_of("copies_stored "));
+	       stat_of("copies_stored"));
 	claim(got == nr_pieces, "every piece is granted, whatever users hold");
 	claim(clean == nr_pieces, "each is zeroed");
-	claim(stat_of("contig_fail ") == 0, "no place was looked for elsewhere");
-	claim(!number_in(AREA "contig_client_kb", ""), "what comes back is there again");
+	claim(stat_of("contig_fail") == 0, "no place was looked for elsewhere");
+	claim(says("contig_client_kb", "0"), "what comes back is there again");
 }
 
 static void sizes(void)
 {
-	bool area = number_in(AREA "size", "");
+	bool area = !says("size", "0");
 	int fd, other;
 
 	claim(put(AREA "contig_size", "63M") == -EINVAL && put(AREA "contig_size", "much") == -EINVAL,
 	      "sizes that cannot be are refused");
-	fd = piece(40 * MB);
-	other = piece(40 * MB);
+	fd = heap_alloc("pcpa-contig", 40 * MB);
+	other = heap_alloc("pcpa-contig", 40 * MB);
 	claim(fd >= 0 && (area || other == -ENOMEM), "more than there is is refused");
 	claim(put(AREA "contig_size", "0") == -EBUSY, "while a client has a piece the size stays");
 	close(fd);
 	close(other);
-	claim(!put(AREA "contig_size", "0") && !number_in(AREA "contig_size", ""), "it goes");
-	claim(area || piece(MB) == -ENOMEM, "then there is nothing");
+	claim(!put(AREA "contig_size", "0") && says("contig_size", "0"), "it goes");
+	claim(area || heap_alloc("pcpa-contig", MB) == -ENOMEM, "then there is nothing");
 	claim(!put(AREA "contig_size", "64M"), "it comes again");
 }
 
@@ -333,7 +267,7 @@ static void contents(void)
 {
 	int fd = open("/data/stamped", O_RDWR | O_CREAT, 0644);
 	int direct = open("/data/stamped", O_RDWR | O_DIRECT);
-	long hits = stat_of("copies_hits ");
+	long hits = stat_of("copies_hits");
 	double begun;
 	pid_t pid[READERS + 2];
 	unsigned int seed = 7;
@@ -381,25 +315,16 @@ static void contents(void)
 	end(pid[READERS]);
 	end(pid[READERS + 1]);
 	printf("note checked %lu\nnote wrong %lu\nnote hits %ld\n", versions->checked,
-	       versions->wrong, stat_of("copies_hits ") - hits);
+	       versions->wrong, stat_of("copies_hits") - hits);
 	claim(!versions->wrong && versions->checked > 100, "no copy is of what a file has no more");
-	claim(stat_of("copies_hits ") - hits > 100, "copies are read");
+	claim(stat_of("copies_hits") - hits > 100, "copies are read");
 	close(fd);
 	close(direct);
 }
 
 int main(void)
 {
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	mkdir("/proc", 0755);
-	mkdir("/sys", 0755);
-	mkdir("/dev", 0755);
-	mkdir("/data", 0755);
-	mount("proc", "/proc", "proc", 0, NULL);
-	mount("sysfs", "/sys", "sysfs", 0, NULL);
-	mount("dev", "/dev", "devtmpfs", 0, NULL);
-	if (mount("/dev/pmem0", "/data", "ext4", 0, NULL))
-		printf("not ok mount: %s\n", strerror(errno));
+	begin();
 	if (getenv("few")) {
 		nr_pieces /= 10;
 		nr_writes /= 10;

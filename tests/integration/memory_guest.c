@@ -169,12 +169,6 @@ static void ready_for_good(int ready)
 	pause();
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* a process without memory of its own, and one that wants some */
 
 #define PINNED_MB 1200

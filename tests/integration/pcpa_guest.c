@@ -9,101 +9,28 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/dma-heap.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "claims.h"
+#include "area.h"
 
-#define MB (1UL << 20)
-#define PAGE 4096UL
-#define AREA "/sys/kernel/mm/cohort/pcpa/"
-#define HEAPS "/dev/dma_heap/"
 #define AREA_MB 260
 #define FILE_MB 420
 #define SMALL_MB 48
 #define UMOUNTS 20
 #define PIECES 16
 #define PIECE (AREA_MB * MB / PIECES)
-
-static void get(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	text[n < 0 ? 0 : n] = '\0';
-	if (fd >= 0)
-		close(fd);
-}
-
-static bool says(const char *name, const char *value)
-{
-	char path[96], text[64];
-
-	snprintf(path, sizeof(path), AREA "%s", name);
-	get(path, text, sizeof(text));
-	text[strcspn(text, "\n")] = '\0';
-	return !strcmp(text, value);
-}
-
-static long kb(const char *name)
-{
-	char path[96], text[64];
-
-	snprintf(path, sizeof(path), AREA "%s", name);
-	get(path, text, sizeof(text));
-	return atol(text);
-}
-
-static long stat_of(const char *name)
-{
-	static char text[4096];
-	char key[64], *at;
-
-	get(AREA "stats", text, sizeof(text));
-	snprintf(key, sizeof(key), "%s ", name);
-	for (at = text; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
-		if (!strncmp(at, key, strlen(key)))
-			return atol(at + strlen(key));
-	return -1;
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
-}
-
-static int heap_alloc(const char *heap, size_t bytes)
-{
-	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
-	char path[64];
-	int fd, err = 0;
-
-	snprintf(path, sizeof(path), HEAPS "%s", heap);
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, DMA_HEAP_IOCTL_ALLOC, &data))
-		err = -errno;
-	close(fd);
-	return err ?: (int)data.fd;
-}
 
 static void make_file(const char *path, unsigned long mb)
 {
@@ -231,20 +158,6 @@ static void close_all(const int *fd, int nr)
 			close(fd[nr]);
 }
 
-static bool zeroed(int fd)
-{
-	char *p = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	unsigned long i, sum = 0;
-
-	if (p == MAP_FAILED)
-		return false;
-	for (i = 0; i < PIECE; i += 512)
-		sum += p[i];
-	memset(p, 0x5a, PIECE);
-	munmap(p, PIECE);
-	return !sum;
-}
-
 static void client(void)
 {
 	int fd[PIECES], i;
@@ -256,7 +169,7 @@ static void client(void)
 	printf("note client_kb %ld\nnote reclaimed %ld\n", kb("client_kb"), stat_of("reclaimed"));
 	claim(kb("client_kb") > AREA_MB * 1024 * 9 / 10, "what it gets is the area's");
 	for (i = 0; i < PIECES; i++)
-		clean &= fd[i] >= 0 && zeroed(fd[i]);
+		clean &= fd[i] >= 0 && zeroed(fd[i], PIECE);
 	claim(clean, "what it gets is zeroed, and can be mapped");
 	pause_for_timer();
 	claim(says("state", "pcache_only"), "the timer turns it back");
@@ -459,12 +372,6 @@ static pid_t ask_again_and_again(size_t size)
 	return pid;
 }
 
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 /* The borrower lives on, in need no more, and clients come again and again. */
 static void loans_leave(void)
 {
@@ -532,16 +439,7 @@ static void unmounted(void)
 
 int main(void)
 {
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	mkdir("/proc", 0755);
-	mkdir("/sys", 0755);
-	mkdir("/dev", 0755);
-	mkdir("/data", 0755);
-	mount("proc", "/proc", "proc", 0, NULL);
-	mount("sysfs", "/sys", "sysfs", 0, NULL);
-	mount("dev", "/dev", "devtmpfs", 0, NULL);
-	if (mount("/dev/pmem0", "/data", "ext4", 0, NULL))
-		printf("not ok mount: %s\n", strerror(errno));
+	begin();
 	if (!getenv("only_umount")) {
 		make_file("/data/big", FILE_MB);
 		cache();
