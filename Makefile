@@ -17,7 +17,7 @@ LAUNCHES := 200
 SEED := 1
 REPORT := out/report.html
 
-.PHONY: run test unit packages venv clean
+.PHONY: run test night unit packages venv clean
 .DEFAULT_GOAL := run
 
 run: packages venv
@@ -26,7 +26,12 @@ run: packages venv
 
 test: PACKAGES += $(TEST_PACKAGES)
 test: packages venv
-	$(VENV)/bin/pytest -v --durations=15 -n auto --maxprocesses 4 --dist worksteal
+	$(VENV)/bin/pytest -v --durations=15 -n auto --maxprocesses 4 --dist worksteal -m "not night"
+
+# What takes too long for each change: `make test` and this are all tests.
+night: PACKAGES += $(TEST_PACKAGES)
+night: packages venv
+	$(VENV)/bin/pytest -v --durations=15 -n auto --maxprocesses 4 --dist worksteal -m night
 
 # Seconds, not minutes: no kernel, no guest.
 unit: venv

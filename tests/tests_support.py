@@ -6,12 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from _pytest.mark.structures import ParameterSet
+
 from cohort import host
 from cohort.kernel import overlay
 from cohort.kernel.build import Kernel, find_arch
 from cohort.phone.initramfs import build_initramfs
 from cohort.vm import machine
 from cohort.vm.machine import VmSpec
+
+
+def at_night(cases: Iterable[object], by_day: int) -> list[ParameterSet]:
+    """Cases of a parametrized test: the first `by_day` for each `make test`, all for the night."""
+    marks = pytest.mark.night
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)), marks=() if n < by_day else marks
+        )
+        for n, case in enumerate(cases)
+    ]
+
 
 # A file of a made tree, on which hunks land.
 ALLOC_C = """\

@@ -48,6 +48,7 @@ def oldest() -> Iterator[Path]:
 
 
 @pytest.mark.integration
+@pytest.mark.night
 def test_what_is_touched_compiles_on_the_oldest(
     oldest: Path, announce: Callable[[str], Update]
 ) -> None:

@@ -9,6 +9,7 @@ from cohort.kernel import kunit
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.policy import Policy, load_policy
 from cohort.runs import RunDir, RunSpec
+from tests_support import at_night
 
 pytestmark = pytest.mark.integration
 
@@ -40,15 +41,15 @@ def storm_policy(name: str) -> Policy:
     return policy.model_copy(update={"cmdline": words})
 
 
-@pytest.mark.parametrize(
-    ("policy", "workload", "toggled", "cpus"),
-    [
-        ("region-mglru", "phone-2g-zram", "region", 2),
-        ("vnode-lend", "vnode-pressure", "all", 4),
-        ("pcpa", "phone-2g", "pcpa", 2),
-        ("rightsize-mglru", "phone-2g-zram", "rightsize", 2),
-    ],
+STORMS = (
+    ("region-mglru", "phone-2g-zram", "region", 2),
+    ("vnode-lend", "vnode-pressure", "all", 4),
+    ("pcpa", "phone-2g", "pcpa", 2),
+    ("rightsize-mglru", "phone-2g-zram", "rightsize", 2),
 )
+
+
+@pytest.mark.parametrize(("policy", "workload", "toggled", "cpus"), at_night(STORMS, 2))
 def test_nothing_breaks_and_no_memory_is_lost_under_stress(
     policy: str, workload: str, toggled: str, cpus: int, kernel: Callable[[str], Kernel]
 ) -> None:

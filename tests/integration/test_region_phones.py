@@ -9,6 +9,7 @@ from cohort import runs
 from cohort.kernel.build import Kernel
 from cohort.policy import load_policy
 from cohort.runs import RunSpec
+from tests_support import at_night
 
 pytestmark = pytest.mark.integration
 
@@ -40,11 +41,11 @@ class Phone:
 
 PHONES = {
     "order-5": Phone("region5", order=5),
-    "order-6": Phone("region6", order=6),
-    "order-7": Phone("region7", order=7),
     "mglru": Phone("region-mglru"),
     "large-folios": Phone(folios=True),
     "zram": Phone(workload="phone-2g-zram"),
+    "order-6": Phone("region6", order=6),
+    "order-7": Phone("region7", order=7),
     "1-gib": Phone(memory_mb=1024, change=SMALL_SYSTEM),
     "4-gib": Phone(memory_mb=4096),
 }
@@ -66,9 +67,10 @@ def spec_of(phone: Phone) -> RunSpec:
     )
 
 
-@pytest.mark.parametrize("phone", PHONES.values(), ids=PHONES.keys())
-def test_regions_work_on(phone: Phone, kernel: Callable[[str], Kernel]) -> None:
+@pytest.mark.parametrize("name", at_night(PHONES, 4))
+def test_regions_work_on(name: str, kernel: Callable[[str], Kernel]) -> None:
     """The scheme is on with that order, pages are parked, and no buffer fails."""
+    phone = PHONES[name]
     spec = spec_of(phone)
     kernel(spec.policy.kernel)
     run = runs.execute(replace(spec, fresh=True))
