@@ -7,7 +7,7 @@
  *   swap DEVICE BYTES         swapped to; incompressible bytes of a heap page
  *   set KEY N                 a setting; every key of the table must appear
  *   minfree ADJ KB            lmkd level, ascending adj
- *   role NAME none | role NAME vnode VNODE | role NAME cgroup MIN_KB LOW_KB
+ *   role NAME none | role NAME vnode VNODE | role NAME cgroup MIN_KB LOW_KB MAX_KB
  *   native ROLE               role of the processes that init starts
  *   camera APP HEAP KB PIECE_KB WOKEN [announce]   buffers of a start of this app, from
  *                             what heap, and how many other processes work meanwhile
@@ -59,7 +59,7 @@ static const struct key prof_keys[] = {
 	PROF(piece_min_kb), PROF(piece_max_kb), PROF(piece_align_kb),
 	PROF(gpu_kb), PROF(db_writes), PROF(stream_kb), PROF(threads), PROF(messages),
 	PROF(measured),
-	PROF(flood_kb), PROF(zero_kb), PROF(zero_every),
+	PROF(flood_kb), PROF(zero_kb), PROF(zero_every), PROF(burn_ms),
 };
 
 #define EXP(field) { #field, offsetof(struct experiment, field) }
@@ -150,6 +150,7 @@ static void do_role(struct conf *conf, char **save)
 	struct role *role = &conf->role[conf->nr_roles];
 	const char *name = strtok_r(NULL, " ", save), *kind = strtok_r(NULL, " ", save);
 	const char *a = strtok_r(NULL, " ", save), *b = strtok_r(NULL, " ", save);
+	const char *c = strtok_r(NULL, " ", save);
 
 	if (!name || !kind || conf->nr_roles == MAX_ROLES)
 		fatal("phone.conf: bad or too many roles");
@@ -158,10 +159,11 @@ static void do_role(struct conf *conf, char **save)
 	if (!strcmp(kind, "vnode") && a) {
 		role->kind = ROLE_VNODE;
 		snprintf(role->vnode, sizeof(role->vnode), "%s", a);
-	} else if (!strcmp(kind, "cgroup") && a && b) {
+	} else if (!strcmp(kind, "cgroup") && a && b && c) {
 		role->kind = ROLE_CGROUP;
 		role->min_kb = number(a, name);
 		role->low_kb = number(b, name);
+		role->max_kb = number(c, name);
 	} else if (strcmp(kind, "none")) {
 		fatal("phone.conf: role %s: bad kind %s", name, kind);
 	}

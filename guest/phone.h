@@ -122,6 +122,7 @@ struct profile {
 	uint64_t measured;		/* its launches are what is looked at */
 	uint64_t flood_kb;		/* of the pressure file, read a launch */
 	uint64_t zero_kb, zero_every;	/* a heap zeroed and freed, in every nth launch */
+	uint64_t burn_ms;		/* CPU time it takes instead, without memory */
 	int role;			/* index into conf.role[], NO_ROLE */
 };
 
@@ -159,6 +160,7 @@ struct role {
 	char vnode[16];
 	uint64_t nodes;			/* mask of the virtual node's NUMA nodes */
 	uint64_t min_kb, low_kb;	/* protection of the cgroup */
+	uint64_t max_kb;		/* its limit, 0: none */
 };
 
 struct write_line {
@@ -227,6 +229,8 @@ struct slot {
 	uint32_t buf_done;		/* answers of the buffer allocator */
 	int32_t buf_error;
 	uint64_t work_bytes, work_ns;	/* memory pressure it made, and how long that took */
+	uint64_t work_cpu_ns;		/* CPU time of that */
+	uint64_t held_kb, held_free_kb;	/* heap it holds or last held, free memory of the machine then */
 };
 
 /* Work that page faults are counted by. */

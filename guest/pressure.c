@@ -2,7 +2,8 @@
 /*
  * Memory pressure from inside a process: in every launch it reads on in a big
  * file, over and over, or allocates a big heap, fills it with zeroes and frees
- * it. How much of that it gets done, and in what time, is counted.
+ * it. How much of that it gets done, and in what time, is counted. Or it takes as
+ * much CPU time and no memory, to tell what memory does from what CPUs do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,17 +13,44 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "phone.h"
 
 #define PRESSURE_FILE "/data/pressure"
 #define CHUNK (256 * KB)
+#define HELD_STEP (64 * KB * KB)
+#define SPINS 20000
+
+static uint64_t thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static __thread uint64_t counted;	/* CPU time of this thread that is counted */
 
 static void count(struct slot *s, uint64_t bytes, uint64_t since)
 {
 	__atomic_add_fetch(&s->work_bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&s->work_ns, now_ns() - since, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&s->work_cpu_ns, thread_ns() - counted, __ATOMIC_RELAXED);
+	counted = thread_ns();
+}
+
+/* The machine's free memory while the process holds a heap of this size. */
+static void hold(struct slot *s, uint64_t bytes)
+{
+	struct sysinfo machine;
+
+	if (sysinfo(&machine))
+		fatal("pressure: sysinfo: %s", strerror(errno));
+	__atomic_store_n(&s->held_free_kb, machine.freeram * machine.mem_unit / KB,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&s->held_kb, bytes / KB, __ATOMIC_RELAXED);
 }
 
 static void flood(struct slot *s, int fd, uint64_t *at, uint64_t kb)
@@ -54,8 +82,37 @@ static void zero(struct slot *s, uint64_t kb)
 		t = now_ns();
 		memset(p + at, 0, CHUNK);
 		count(s, CHUNK, t);
+		if ((at + CHUNK) % HELD_STEP == 0)
+			hold(s, at + CHUNK);
 	}
+	hold(s, size);
 	munmap(p, size);
+}
+
+static void burn(struct slot *s, uint64_t ms)
+{
+	uint64_t until = thread_ns() + ms * 1000000, t;
+	volatile int spin;
+
+	while (thread_ns() < until) {
+		t = now_ns();
+		for (spin = 0; spin < SPINS; spin++)
+			;
+		count(s, 0, t);
+	}
+}
+
+static void press(struct slot *s, const struct profile *p, int fd, uint64_t *at, bool heap)
+{
+	if (p->burn_ms) {
+		if (heap)
+			burn(s, p->burn_ms);
+		return;
+	}
+	if (p->flood_kb)
+		flood(s, fd, at, p->flood_kb);
+	if (p->zero_kb && heap)
+		zero(s, p->zero_kb);
 }
 
 static uint32_t next_launch(uint32_t last)
@@ -103,10 +160,7 @@ static void *work(void *arg)
 		n = next_launch(n);
 		if (n < sh->conf.set.pressure_from)
 			continue;
-		if (p->flood_kb)
-			flood(s, fd, &at, p->flood_kb);
-		if (p->zero_kb && n % p->zero_every == 0)
-			zero(s, p->zero_kb);
+		press(s, p, fd, &at, n % p->zero_every == 0);
 	}
 	return NULL;
 }
@@ -117,16 +171,16 @@ void pressure_start(int slot)
 	const struct profile *p = &sh->conf.prof[slot];
 	pthread_t thread;
 
-	if (!sh->conf.set.pressure_from || (!p->flood_kb && !p->zero_kb))
+	if (!sh->conf.set.pressure_from || (!p->flood_kb && !p->zero_kb && !p->burn_ms))
 		return;
 	if (pthread_create(&thread, NULL, work, &sh->slot[slot]))
 		fatal("pressure: no thread");
 }
 
-/* The work that all of them got done so far. */
+/* The work that all of them got done so far, and the heap they came to hold since the last. */
 void pressure_record(uint32_t launch)
 {
-	uint64_t bytes = 0, ns = 0;
+	uint64_t bytes = 0, ns = 0, cpu_ns = 0, held_kb = 0, free_kb = 0, want_kb = 0;
 	int i;
 
 	if (!sh->conf.set.pressure_from)
@@ -134,7 +188,16 @@ void pressure_record(uint32_t launch)
 	for (i = 0; i < sh->conf.nr_prof; i++) {
 		bytes += __atomic_load_n(&sh->slot[i].work_bytes, __ATOMIC_RELAXED);
 		ns += __atomic_load_n(&sh->slot[i].work_ns, __ATOMIC_RELAXED);
+		cpu_ns += __atomic_load_n(&sh->slot[i].work_cpu_ns, __ATOMIC_RELAXED);
+		if (!sh->conf.prof[i].zero_kb)
+			continue;
+		want_kb += sh->conf.prof[i].zero_kb;
+		free_kb = __atomic_load_n(&sh->slot[i].held_free_kb, __ATOMIC_RELAXED);
+		held_kb += __atomic_exchange_n(&sh->slot[i].held_kb, 0, __ATOMIC_RELAXED);
 	}
-	record("{\"r\":\"work\",\"n\":%u,\"bytes\":%llu,\"ns\":%llu}", launch,
-	       (unsigned long long)bytes, (unsigned long long)ns);
+	record("{\"r\":\"work\",\"n\":%u,\"bytes\":%llu,\"ns\":%llu,\"cpu_ns\":%llu,"
+	       "\"held_kb\":%llu,\"want_kb\":%llu,\"free_kb\":%llu}", launch,
+	       (unsigned long long)bytes, (unsigned long long)ns, (unsigned long long)cpu_ns,
+	       (unsigned long long)held_kb, (unsigned long long)want_kb,
+	       (unsigned long long)free_kb);
 }

@@ -37,6 +37,8 @@ static void protect(const struct role *role)
 	make_cgroup(role, "+memory");
 	cgroup_value(role->name, "memory.min", role->min_kb);
 	cgroup_value(role->name, "memory.low", role->low_kb);
+	if (role->max_kb)
+		cgroup_value(role->name, "memory.max", role->max_kb);
 }
 
 /* A list of nodes, "0" or "0,2-3", as a mask. */

@@ -86,7 +86,8 @@ class Role(BaseModel):
     """What a policy does for the processes of a role of the workload.
 
     Either they live in the virtual memory node `vnode`, or in a memory cgroup of which
-    `memory_min_mb` are never reclaimed and `memory_low_mb` not before everything else.
+    `memory_min_mb` are never reclaimed and `memory_low_mb` not before everything else, and which
+    has no more than `memory_max_mb`; 0: no protection, no limit.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -94,13 +95,15 @@ class Role(BaseModel):
     vnode: Name | None = None
     memory_min_mb: int = 0
     memory_low_mb: int = 0
+    memory_max_mb: int = 0
 
     @property
     def line(self) -> str:
         """As guest/conf.c reads it."""
         if self.vnode is not None:
             return f"vnode {self.vnode}"
-        return f"cgroup {self.memory_min_mb * 1024} {self.memory_low_mb * 1024}"
+        sizes_mb = (self.memory_min_mb, self.memory_low_mb, self.memory_max_mb)
+        return " ".join(["cgroup", *(str(size * 1024) for size in sizes_mb)])
 
 
 class Policy(BaseModel):

@@ -56,6 +56,54 @@ def test_kills_launches_and_work_by_role() -> None:
     assert found["untrusted_work_per_s"] == pytest.approx(5)
 
 
+def test_launches_of_the_apps_that_the_paper_names() -> None:
+    under = [launch(n, "phone", ms) for n, ms in ((4, 100), (5, 200), (6, 600))]
+    found = compute_metrics([role("sms", "trusted", 1), *records(1), *under, launch(6, "sms", 50)])
+    assert found["launch_ms_mean_phone"] == pytest.approx(300)
+    assert found["launch_ms_p50_phone"] == pytest.approx(200)
+    assert found["launch_ms_p95_phone"] == pytest.approx(560)
+    assert found["launch_ms_p95_sms"] == pytest.approx(50)
+    assert compute_metrics(records(1))["launch_ms_mean_phone"] is None
+
+
+def test_free_pieces_of_the_machine_and_of_each_part() -> None:
+    found = compute_metrics([*records(1), node(3, 0, 32, 1), node(3, 1, 0, 0)])
+    assert found["free_pieces_order0"] == pytest.approx((80 + 32) / 2)
+    assert found["free_pieces_order0_trusted"] == pytest.approx((16 + 32) / 2)
+    assert found["free_pieces_order0_untrusted"] == pytest.approx(64 / 2)
+    assert found["free_pieces_order10"] == 0
+    whole = compute_metrics(records(0))
+    assert whole["free_pieces_order0"] == 80
+    assert whole["free_pieces_order0_trusted"] is None
+
+
+def held(n: int, mib: int, free_mb: int) -> Record:
+    """The program that zeroes 1,000 MiB held so much while so much was free."""
+    return {
+        **{"r": "work", "n": n, "bytes": n << 20, "ns": n * 10**9, "cpu_ns": n * 10**9},
+        **{"held_kb": mib << 10, "want_kb": 1000 << 10, "free_kb": free_mb << 10},
+    }
+
+
+def test_memory_that_is_free_while_the_heap_is_held() -> None:
+    found = compute_metrics([*records(1), held(5, 1000, 30), held(6, 0, 30), held(7, 500, 9)])
+    assert found["free_mb_held"] == pytest.approx(30)
+    assert found["held_share"] == pytest.approx(0.75)
+    assert found["pressure_cpu_s"] == pytest.approx(7)
+    none = compute_metrics([*records(1), held(5, 500, 9)])
+    assert none["free_mb_held"] is None and none["held_share"] == pytest.approx(0.5)
+    assert compute_metrics(records(1))["held_share"] is None
+    assert compute_metrics(records(1))["pressure_cpu_s"] is None
+
+
+def test_time_that_is_burnt_is_pressure_without_work() -> None:
+    burnt = {"r": "work", "n": 2, "bytes": 0, "ns": 10, "cpu_ns": 9, "held_kb": 0, "want_kb": 0}
+    first = [role("phone", "trusted", 1), launch(1, "phone", 900), {**burnt, "free_kb": 0}]
+    found = compute_metrics([*first, launch(2, "phone", 150)])
+    assert found["launch_ms_p95_trusted"] == pytest.approx(150)
+    assert found["untrusted_work_per_s"] is None
+
+
 def test_fragmentation_where_the_trusted_live() -> None:
     assert compute_metrics(records(1))["ui_order4_trusted"] == pytest.approx(16 / 64)
     assert compute_metrics(records(0))["ui_order4_trusted"] == pytest.approx(80 / 128)

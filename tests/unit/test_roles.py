@@ -22,7 +22,10 @@ def conf(workload: Workload, policy: str, launches: int = 10) -> list[str]:
 def test_a_policy_says_what_keeps_a_role_apart() -> None:
     workload = load_workload("vnode-pressure")
     assert "role trusted vnode trusted" in conf(workload, "vnode-lend")
-    assert "role trusted cgroup 393216 524288" in conf(workload, "memcg")
+    assert "role trusted cgroup 393216 524288 0" in conf(workload, "memcg")
+    assert "role untrusted cgroup 0 0 0" in conf(workload, "memcg")
+    assert "role trusted cgroup 393216 524288 0" in conf(workload, "memcg-max")
+    assert "role untrusted cgroup 0 0 1547264" in conf(workload, "memcg-max")
     assert "role trusted none" in conf(workload, "none")
     assert "native trusted" in conf(workload, "none")
     assert "role store vnode operator" in conf(load_workload("vnode-3nodes"), "vnode-case4")
@@ -45,6 +48,18 @@ def test_pressure_may_be_confined_to_some_cpus() -> None:
     assert "set pressure_cpus 1" in conf(load_workload("vnode-pressure"), "none")
     assert "set pressure_cpus 0" in conf(load_workload("refault-hog"), "none")
     assert "set pressure_cpus 0" in conf(load_workload("phone-2g"), "none")
+
+
+def test_the_control_burns_time_in_the_launches_of_the_pressure() -> None:
+    programs = {"reader", "zeroer"}
+    lines = {
+        name: [set(x.split()) for x in conf(load_workload(name), "none") if programs & {*x.split()}]
+        for name in ("vnode-pressure", "vnode-burn")
+    }
+    assert len(lines["vnode-burn"]) == len(lines["vnode-pressure"]) == 2
+    for burning, pressing in zip(lines["vnode-burn"], lines["vnode-pressure"], strict=True):
+        (more,) = burning - pressing
+        assert more.startswith("burn_ms=") and pressing <= burning
 
 
 def test_everybody_has_one_of_the_roles(tmp_path: Path) -> None:

@@ -231,6 +231,7 @@ def _process_line(name: str, one: Process, heap_kb: int) -> str:
     words += [f"flood_kb={one.flood_mb.value * 1024}"] if one.flood_mb else []
     words += [f"zero_kb={one.zero_mb.value * 1024}"] if one.zero_mb else []
     words += [f"zero_every={one.zero_every.value}"] if one.zero_every else []
+    words += [f"burn_ms={one.burn_ms.value}"] if one.burn_ms else []
     return " ".join(words)
 
 

@@ -161,6 +161,7 @@ class Process(Strict):
     flood_mb: Positive | None = None
     zero_mb: Positive | None = None
     zero_every: Positive | None = None
+    burn_ms: Positive | None = None
 
     @model_validator(mode="after")
     def _paced(self) -> Self:
@@ -247,7 +248,7 @@ class Swap(Strict):
 
 
 class Pressure(Strict):
-    """Memory pressure by processes with `flood_mb` or `zero_mb`.
+    """Memory pressure by processes with `flood_mb` or `zero_mb`, CPU time by such with `burn_ms`.
 
     It begins after the first `calm_pct` percent of the launches. The file that is read over and
     over is `file_mb` large. The threads that make the pressure run at `nice`, and on the last

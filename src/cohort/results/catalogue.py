@@ -51,6 +51,48 @@ def _ui(name: str, what: str, order: int) -> Metric:
     )
 
 
+TRUSTED_APPS = ("phone", "sms")
+"""The trusted apps whose launches the VNODE paper tells."""
+
+PIECE_ORDERS = (0, 10)
+"""The orders of which the VNODE paper counts free pieces."""
+
+
+def _role(
+    name: str,
+    title: str,
+    unit: str = "",
+    better: Literal["lower", "higher"] = "lower",
+    digits: int = 0,
+    shown: bool = True,
+) -> Metric:
+    """One of workloads whose apps have roles."""
+    return Metric(name, title, unit, better, GROUPS[8], digits, shown, special=True)
+
+
+def _free_pieces(order: int) -> tuple[Metric, ...]:
+    better: Literal["lower", "higher"] = "higher" if order else "lower"
+    where = {"": "", "_trusted": " of the trusted", "_untrusted": " of the others"}
+    return tuple(
+        _role(
+            f"free_pieces_order{order}{name}",
+            f"free pieces{what}, order {order}",
+            "",
+            better,
+            1,
+            shown=False,
+        )
+        for name, what in where.items()
+    )
+
+
+def _launches_of(app: str) -> tuple[Metric, ...]:
+    return tuple(
+        _role(f"launch_ms_{name}_{app}", f"launch of {app}, {what}", "ms", digits=1, shown=False)
+        for name, what in (("mean", "mean"), ("p50", "median"), ("p95", "95 %"))
+    )
+
+
 def _chain(name: str, what: str) -> tuple[Metric, Metric]:
     """How UI(4) goes from kill to kill."""
     rise, after = f"rise of order 4 a kill{what}", f"order 4 after a kill{what}"
@@ -220,28 +262,19 @@ METRICS: tuple[Metric, ...] = (
     _use("profile_cohort_pct", "kernel time, Cohort", "%", digits=2),
     _use("profile_alloc_pct", "kernel time, page allocator", "%", digits=2),
     _use("profile_ticks", "ticks in the kernel", "", digits=0),
-    Metric("kills_trusted", "trusted killed", "", "lower", GROUPS[8], special=True),
-    Metric("ooms_trusted", "trusted killed by the kernel", "", "lower", GROUPS[8], special=True),
-    Metric("kills_untrusted", "untrusted killed", "", "lower", GROUPS[8], special=True),
-    Metric(
-        *("launch_ms_p95_trusted", "launch of a trusted app, 95 %", "ms", "lower", GROUPS[8], 1),
-        special=True,
-    ),
-    Metric(
-        *("launch_ms_p95_trusted_unloaded", "the same before the pressure", "ms", "lower"),
-        *(GROUPS[8], 1),
-        special=True,
-    ),
-    Metric(
-        *("ui_order4_trusted", "unusable free space of the trusted, order 4", "", "lower"),
-        *(GROUPS[8], 3),
-        special=True,
-    ),
-    Metric("free_mb_mean", "free memory, mean", "MiB", "higher", GROUPS[8], 1, special=True),
-    Metric(
-        *("untrusted_work_per_s", "work of the pressure programs", "MiB/s", "higher", GROUPS[8]),
-        special=True,
-    ),
+    _role("kills_trusted", "trusted killed"),
+    _role("ooms_trusted", "trusted killed by the kernel"),
+    _role("kills_untrusted", "untrusted killed"),
+    _role("launch_ms_p95_trusted", "launch of a trusted app, 95 %", "ms", digits=1),
+    _role("launch_ms_p95_trusted_unloaded", "the same before the pressure", "ms", digits=1),
+    *(metric for app in TRUSTED_APPS for metric in _launches_of(app)),
+    _role("ui_order4_trusted", "unusable free space of the trusted, order 4", digits=3),
+    *(metric for order in PIECE_ORDERS for metric in _free_pieces(order)),
+    _role("free_mb_mean", "free memory, mean", "MiB", "higher", 1),
+    _role("free_mb_held", "free memory while the heap is held", "MiB", "higher", 1),
+    _role("held_share", "share of its heap the program came to", "", "higher", 3),
+    _role("untrusted_work_per_s", "work of the pressure programs", "MiB/s", "higher"),
+    _role("pressure_cpu_s", "CPU time of the pressure programs", "s", digits=1, shown=False),
     _camera("launch_ms_p99", "camera start, 99 %", "ms", digits=1),
     _camera("launch_ms_mean", "camera start, mean", "ms", digits=1),
     _camera("camera_stalls", "stalls of others in its starts"),

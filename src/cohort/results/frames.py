@@ -64,7 +64,10 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 }
 
 # Kept where the guest wrote them.
-_OPTIONAL: dict[str, tuple[str, ...]] = {"launch": ("majflt",)}
+_OPTIONAL: dict[str, tuple[str, ...]] = {
+    "launch": ("majflt",),
+    "work": ("cpu_ns", "held_kb", "want_kb", "free_kb"),
+}
 
 Floats = npt.NDArray[np.float64]
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from cohort.results.catalogue import METRICS
+from cohort.results.catalogue import METRICS, PIECE_ORDERS, TRUSTED_APPS
 from cohort.results.experiments import Number
 from cohort.results.frames import (
     MIB,
     PAGE,
+    Floats,
     Frames,
     all_free_pages,
     pages_by_order,
@@ -16,6 +17,11 @@ from cohort.results.frames import (
 
 TRUSTED = "trusted"
 """Every other role is one of the untrusted."""
+
+ALL_NODES = (1 << 62) - 1
+"""A mask of every node a record may name."""
+
+KIB = 1024
 
 ROLE_GROUP = "Trusted and untrusted apps"
 
@@ -41,13 +47,16 @@ def role_metrics(frames: Frames) -> dict[str, Number]:
         "ui_order4_trusted": _ui(frames),
         "free_mb_mean": _free_mb(frames),
         "untrusted_work_per_s": _work(frames),
+        "pressure_cpu_s": _cpu_s(frames),
     }
-    return values
+    for app in TRUSTED_APPS:
+        values |= _launches_of(loaded, app)
+    return values | _free_pieces(frames) | _held(frames)
 
 
 def pressure_from(frames: Frames) -> int:
     """The first launch whose sample shows work of the pressure programs; 0 if none does."""
-    done = frames.work[frames.work["bytes"] > 0]
+    done = frames.work[frames.work["ns"] > 0]
     return int(done["n"].min()) if len(done) else 0
 
 
@@ -63,19 +72,69 @@ def _p95(launches: pd.DataFrame) -> float | None:
     return float(np.percentile(ms, 95)) if len(ms) else None
 
 
+def _launches_of(launches: pd.DataFrame, app: str) -> dict[str, Number]:
+    """Mean, median and 95th percentile of one app's launches under pressure, ms."""
+    ms = pd.to_numeric(launches.loc[launches["app"] == app, "ns"]) / 1e6
+    if not len(ms):
+        return {}
+    found = {"mean": ms.mean(), "p50": np.percentile(ms, 50), "p95": np.percentile(ms, 95)}
+    return {f"launch_ms_{name}_{app}": float(value) for name, value in found.items()}
+
+
+def _trusted_nodes(frames: Frames) -> int:
+    """A mask, 0 under a policy without nodes."""
+    return int(frames.roles.loc[frames.roles["role"] == TRUSTED, "nodes"].max())
+
+
+def _blocks(frames: Frames, mask: int) -> Floats:
+    """Free blocks by order of these nodes together, a row a sample of the second half."""
+    nodes = frames.nodes[frames.nodes["n"] > frames.half]
+    nodes = nodes[(mask >> nodes["node"].to_numpy(dtype=int)) & 1 == 1]
+    rows = [np.sum(rows.tolist(), axis=0) for _, rows in nodes.groupby("n")["blocks"]]
+    return np.array(rows, dtype=float)
+
+
 def _ui(frames: Frames) -> float | None:
     """UI(4) of the nodes the trusted live in, or of all memory, mean of the second half."""
-    nodes = frames.nodes[frames.nodes["n"] > frames.half]
-    mask = int(frames.roles.loc[frames.roles["role"] == TRUSTED, "nodes"].max())
-    if mask:
-        nodes = nodes[(mask >> nodes["node"].to_numpy(dtype=int)) & 1 == 1]
-    if not len(nodes):
+    blocks = _blocks(frames, _trusted_nodes(frames) or ALL_NODES)
+    if not len(blocks):
         return None
-    blocks = np.array(
-        [np.sum(rows.tolist(), axis=0) for _, rows in nodes.groupby("n")["blocks"]], dtype=float
-    )
     known = pages_by_order(blocks).sum(axis=1) > 0
     return float(np.mean(unusable_index(blocks[known], 4))) if known.any() else 1.0
+
+
+def _free_pieces(frames: Frames) -> dict[str, Number]:
+    """Free pieces of the machine, and of each part of it where a policy makes parts."""
+    mask = _trusted_nodes(frames)
+    parts = {"": ALL_NODES}
+    if mask:
+        parts |= {"_trusted": mask, "_untrusted": ALL_NODES & ~mask}
+    found: dict[str, Number] = {}
+    for name, nodes in parts.items():
+        blocks = _blocks(frames, nodes)
+        for order in PIECE_ORDERS if len(blocks) else ():
+            found[f"free_pieces_order{order}{name}"] = float(blocks[:, order].mean())
+    return found
+
+
+def _held(frames: Frames) -> dict[str, Number]:
+    """How much of its heap the zeroing program came to hold, and what was free with all of it."""
+    work = frames.work.dropna()
+    work = work[work["held_kb"] > 0]
+    if not len(work):
+        return {}
+    full = work[work["held_kb"] >= work["want_kb"]]
+    free_mb = float(full["free_kb"].mean()) / KIB if len(full) else None
+    return {
+        "held_share": float((work["held_kb"] / work["want_kb"]).mean()),
+        "free_mb_held": free_mb,
+    }
+
+
+def _cpu_s(frames: Frames) -> float | None:
+    """CPU time of the pressure programs in all; None of runs that did not count it."""
+    counted = frames.work["cpu_ns"].dropna()
+    return float(counted.iloc[-1]) / 1e9 if len(counted) else None
 
 
 def _free_mb(frames: Frames) -> float | None:
@@ -89,4 +148,4 @@ def _work(frames: Frames) -> float | None:
     if not len(frames.work):
         return None
     total = frames.work.iloc[-1]
-    return float(total["bytes"]) / MIB / (float(total["ns"]) / 1e9) if total["ns"] else None
+    return float(total["bytes"]) / MIB / (float(total["ns"]) / 1e9) if total["bytes"] else None
