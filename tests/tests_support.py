@@ -119,19 +119,24 @@ class SmallGuest:
     storage_mb: int
     limit_s: float
 
-    def boot(self, *words: str, memory_mb: int = 1024, cpus: int = 2) -> str:
-        """Boot with these words on the command line; what the console said.
+    def boot(
+        self, *words: str, memory_mb: int = 1024, cpus: int = 2, nodes_mb: tuple[int, ...] = ()
+    ) -> str:
+        """Boot with these words on the command line; what the console said. `nodes_mb` are the
+        machine's own nodes, which make up its memory.
 
         QEMU before version 10 may run a stale breakpoint of a branch that is being patched where
         it emulates CPUs by threads: such a boot tells nothing, and is repeated.
         """
         for _ in range(STALE_BREAKPOINTS):
-            text = self._boot(words, memory_mb, cpus)
+            text = self._boot(words, sum(nodes_mb) or memory_mb, cpus, nodes_mb)
             if "Oops: int3: " not in text:
                 break
         return text
 
-    def _boot(self, words: tuple[str, ...], memory_mb: int, cpus: int) -> str:
+    def _boot(
+        self, words: tuple[str, ...], memory_mb: int, cpus: int, nodes_mb: tuple[int, ...]
+    ) -> str:
         spec = VmSpec(
             self.run_dir,
             self.kernel.image,
@@ -143,6 +148,7 @@ class SmallGuest:
             # On a busy host the timer's interrupt comes too late for the kernel's own test.
             cmdline=("no_timer_check", *words),
             arch=self.kernel.arch,
+            nodes_mb=nodes_mb,
         )
         subprocess.run(
             machine.arguments(spec), timeout=self.limit_s, check=True, capture_output=True

@@ -27,13 +27,23 @@ def guest(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> SmallGuest:
     built = kernel("cohort", request.param)
-    return small_guest(SOURCE, built, tmp_path_factory.mktemp("vnode"))
+    storage_mb = 64 if request.param == "x86_64" else 0
+    return small_guest(SOURCE, built, tmp_path_factory.mktemp("vnode"), storage_mb=storage_mb)
 
 
 @EITHER
 def test_nobody_leaves_a_role_and_a_bystander_lives(default: str, guest: SmallGuest) -> None:
-    lines = claims_of(guest.boot(LAYOUT, f"cohort.vnode_default={default}"))
-    assert len(lines) >= 26, lines
+    text = guest.boot(LAYOUT, f"cohort.vnode_default={default}")
+    lines = claims_of(text)
+    assert len(lines) >= (57 if guest.storage_mb else 47), lines
+    assert text.count("that its role does not have") == 1
+
+
+def test_a_policy_chooses_among_the_nodes_of_its_role(guest: SmallGuest) -> None:
+    """A virtual node with memory of two nodes that the firmware tells of."""
+    text = guest.boot(LAYOUT, nodes_mb=(512, 512))
+    assert _sizes(text) == pytest.approx([256, 256, 512], abs=1)
+    assert len(claims_of(text)) == 5
 
 
 @EITHER
@@ -59,12 +69,39 @@ def test_the_phone_comes_up_with_the_kernel_in(default: str, kernel: Callable[..
 )
 def test_sizes(layout: str, memory_mb: int, cpus: int, nodes: list[int], guest: SmallGuest) -> None:
     text = guest.boot(f"cohort.vnode={layout}", "rdinit=/none", memory_mb=memory_mb, cpus=cpus)
-    found = [x for x in text.splitlines() if "Faking node " in x]
-    sizes = [int(x.rpartition("(")[2].removesuffix("MB)")) for x in found]
     # The PC's first page and its ACPI tables are not for nodes, and sizes are rounded down.
-    assert all(0 <= want - size <= 1 for want, size in zip(nodes, sizes, strict=True)), found
-    starts = [int(x.partition("[mem ")[2].partition("-")[0], 16) for x in found]
+    assert all(0 <= want - size <= 1 for want, size in zip(nodes, _sizes(text), strict=True)), text
+    starts = [int(x.partition("[mem ")[2].partition("-")[0], 16) for x in _faked(text)]
     assert all(start % (4 << 20) == 0 for start in starts[1:])
+
+
+def test_a_layout_comes_before_nodes_of_the_boot_line(guest: SmallGuest) -> None:
+    """As on systems that boot with `numa=fake=2`; a layout that does not fit leaves those."""
+    text = guest.boot("numa=fake=2", LAYOUT, "rdinit=/none")
+    assert _sizes(text) == pytest.approx([256, 768], abs=1)
+    text = guest.boot("numa=fake=2", "cohort.vnode=a:4G,b:rest")
+    assert len(_complaints(text)) == 1
+    assert _sizes(text) == pytest.approx([512, 512], abs=1)
+    assert "ok no virtual nodes at all" in text
+
+
+def test_a_bad_layout_leaves_nodes_of_the_firmware(guest: SmallGuest) -> None:
+    text = guest.boot("cohort.vnode=a:4G,b:rest", nodes_mb=(512, 512))
+    assert len(_complaints(text)) == 1 and not _faked(text)
+    assert "ok no virtual nodes at all" in text
+
+
+def _faked(console: str) -> list[str]:
+    return [x for x in console.splitlines() if "Faking node " in x]
+
+
+def _sizes(console: str) -> list[int]:
+    """Of the emulated nodes, MiB."""
+    return [int(x.rpartition("(")[2].removesuffix("MB)")) for x in _faked(console)]
+
+
+def _complaints(console: str) -> list[str]:
+    return [x for x in console.splitlines() if "cohort.vnode=" in x and "booting" in x]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +116,6 @@ def test_a_layout_that_does_not_fit_is_told_and_ignored(
     layout: str, cpus: int, why: str, guest: SmallGuest
 ) -> None:
     text = guest.boot(f"cohort.vnode={layout}", cpus=cpus)
-    complaints = [x for x in text.splitlines() if "cohort.vnode=" in x and "booting" in x]
+    complaints = _complaints(text)
     assert len(complaints) == 1 and why in complaints[0], complaints
-    assert "ok no nodes at all" in text
+    assert "ok no virtual nodes at all" in text

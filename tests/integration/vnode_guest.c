@@ -2,7 +2,8 @@
 /*
  * PID 1 of a small guest with the nodes "trusted" and "untrusted": a
  * process without privilege leaves no role, one that runs out of memory in a node
- * kills and stalls no process in the other, and a node stays in one piece.
+ * kills and stalls no process in the other, lent memory is counted where it lies and
+ * comes back, and a node stays in one piece.
  * Prints "ok WHAT" or "not ok WHAT", a line a claim.
  */
 #define _GNU_SOURCE
@@ -29,11 +30,20 @@
 #define STEP (256UL << 10)
 #define TRUSTED 0		/* NUMA nodes */
 #define UNTRUSTED 1
+#define SECOND 2		/* the untrusted role's on the machine's second node, if there is one */
 #define CGROUPS "/sys/fs/cgroup"
 #define NODES "/sys/kernel/mm/cohort/vnode/"
 #define THP "/sys/kernel/mm/transparent_hugepage/"
+#define MPOL_PREFERRED 1
 #define MPOL_BIND 2
+#define MPOL_INTERLEAVE 3
 #define MPOL_MF_MOVE 2
+#define LENDER NODES "trusted/lent_kb"
+#define RESERVE "/proc/sys/vm/min_free_kbytes"
+#define LOAN "/data/loan"
+#define LOAN_SIZE (96 * MB)
+
+static pid_t warden;		/* a trusted process of another user */
 
 static bool make(const char *path)
 {
@@ -87,10 +97,90 @@ static void move(char *p, int node)
 	syscall(SYS_move_pages, 0, (long)PAGES, page, to, status, MPOL_MF_MOVE);
 }
 
+static unsigned long number(const char *path)
+{
+	char text[64] = "";
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return 0;
+	close(fd);
+	return strtoul(text, NULL, 10);
+}
+
+/* Pages that the process's policy chose, on this node. */
+static int chosen(int mode, unsigned long nodes, int node)
+{
+	char *p;
+	int n;
+
+	syscall(SYS_set_mempolicy, mode, &nodes, 64UL);
+	p = touch(PAGES * STEP);
+	n = on_node(p, node);
+	munmap(p, PAGES * STEP);
+	return n;
+}
+
+static void policies(void)
+{
+	unsigned long there = 1UL << TRUSTED, asked = 0;
+	int mode;
+
+	claim(chosen(MPOL_PREFERRED, there, UNTRUSTED) == PAGES, "no way out by a preferred node");
+	claim(chosen(MPOL_INTERLEAVE, there | 1UL << UNTRUSTED, UNTRUSTED) == PAGES,
+	      "no way out by interleaving");
+	claim(chosen(MPOL_BIND, there, UNTRUSTED) == PAGES, "no way out by a memory policy");
+	claim(!syscall(SYS_get_mempolicy, &mode, &asked, 64UL, NULL, 0UL) &&
+	      mode == MPOL_BIND && asked == there, "its policy is the one it chose");
+	syscall(SYS_set_mempolicy, 0, NULL, 0UL);
+}
+
+static void mappings(void)
+{
+	unsigned long there = 1UL << TRUSTED, here = 1UL << UNTRUSTED;
+	size_t size = PAGES * STEP;
+	int fd = syscall(SYS_memfd_create, "shared", 0);
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	syscall(SYS_mbind, p, size, MPOL_BIND, &there, 64UL, 0);
+	memset(p, 1, size);
+	claim(on_node(p, UNTRUSTED) == PAGES, "no way out by mbind");
+	syscall(SYS_mbind, p, size, MPOL_BIND, &there, 64UL, MPOL_MF_MOVE);
+	claim(on_node(p, TRUSTED) == 0, "no way out by mbind that moves");
+	syscall(SYS_migrate_pages, 0, 64UL, &here, &there);
+	claim(on_node(p, TRUSTED) == 0, "no way out by migrate_pages");
+	move(p, TRUSTED);
+	claim(on_node(p, TRUSTED) == 0, "no way out by move_pages");
+	munmap(p, size);
+	claim(fd >= 0 && !ftruncate(fd, size), "there is shared memory");
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memset(p, 1, size);
+	claim(on_node(p, UNTRUSTED) == PAGES, "no way out by shared memory");
+	munmap(p, size);
+	close(fd);
+}
+
+/* Processes of other users, and what root sets. */
+static void others(void)
+{
+	unsigned long there = 1UL << TRUSTED, here = 1UL << UNTRUSTED;
+	int to = UNTRUSTED, status;
+	char role[64];
+	void *page = &warden;
+
+	snprintf(role, sizeof(role), "/proc/%d/vnode", warden);
+	claim(put(role, "untrusted") == -EACCES, "no role for a process of another user");
+	claim(syscall(SYS_move_pages, warden, 1L, &page, &to, &status, MPOL_MF_MOVE) < 0 &&
+	      errno == EPERM, "no page of another user is moved");
+	claim(syscall(SYS_migrate_pages, warden, 64UL, &there, &here) < 0 && errno == EPERM,
+	      "no process of another user is moved");
+	claim(put(NODES "lend", "1") == -EACCES && put(NODES "default", "untrusted") == -EACCES &&
+	      put(NODES "trusted/unusable_pct", "1") == -EACCES, "what root sets stays");
+}
+
 static int unprivileged(void)
 {
-	unsigned long mask = 1UL << TRUSTED;
-	char *p;
 
 	claim(!put("/proc/self/vnode", "untrusted"), "root gives a role");
 	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
@@ -99,11 +189,9 @@ static int unprivileged(void)
 	claim(!put("/proc/self/vnode", "untrusted"), "the owner may write the same role");
 	claim(put("/proc/self/vnode", "nobody") == -EINVAL, "unknown roles are refused");
 	claim(says("/proc/self/vnode", "untrusted"), "the role is still the same");
-	syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64UL);
-	p = touch(PAGES * STEP);
-	claim(on_node(p, UNTRUSTED) == PAGES, "no way out by a memory policy");
-	move(p, TRUSTED);
-	claim(on_node(p, TRUSTED) == 0, "no way out by move_pages");
+	policies();
+	mappings();
+	others();
 	return 0;
 }
 
@@ -136,6 +224,13 @@ static int inherits(void)
 		_exit(1);
 	}
 	wait(&status);
+	return 0;
+}
+
+static int guard(void)
+{
+	put("/proc/self/vnode", "trusted");
+	pause();
 	return 0;
 }
 
@@ -233,6 +328,133 @@ static void cpusets(void)
 	claim(stalled(CGROUPS "/phone/memory.pressure") == 0, "the other role did not stall");
 	kill(calm, SIGKILL);
 	waitpid(calm, NULL, 0);
+}
+
+/* A cgroup of the user's own, below one that leaves it the untrusted node. */
+static int delegated(void)
+{
+	put("/proc/self/vnode", "trusted");
+	claim(!put(CGROUPS "/jail/own/cgroup.procs", "0"), "a cgroup of the user is entered");
+	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	claim(put(CGROUPS "/phone/cgroup.procs", "0") == -EACCES, "no way into another cgroup");
+	put(CGROUPS "/jail/own/cpuset.mems", "0");
+	claim(says("/proc/self/vnode", "untrusted"), "no way out by the user's own cpuset");
+	claim(chosen(MPOL_BIND, 1UL << TRUSTED, UNTRUSTED) == PAGES, "its memory says so, too");
+	return 0;
+}
+
+static void delegation(void)
+{
+	claim(make(CGROUPS "/jail") && !put(CGROUPS "/jail/cpuset.mems", "1") &&
+	      !put(CGROUPS "/jail/cgroup.subtree_control", "+cpuset") &&
+	      make(CGROUPS "/jail/own") &&
+	      !chown(CGROUPS "/jail/own/cgroup.procs", 1000, 1000) &&
+	      !chown(CGROUPS "/jail/own/cpuset.mems", 1000, 1000), "a cgroup is the user's");
+	waitpid(child(delegated), NULL, 0);
+}
+
+/*
+ * Lending.  The file has no blocks, so reading it fills the page cache with zeroes; the
+ * reader's own node is nearly full before.
+ */
+static void read_loan(void)
+{
+	static char buffer[1 << 16];
+	int fd = open(LOAN, O_RDONLY);
+
+	while (number(NODES "untrusted/free_kb") > 24 << 10)
+		touch(MB);
+	while (fd >= 0 && read(fd, buffer, sizeof(buffer)) > 0)
+		;
+	close(fd);
+}
+
+/* Which node the pages of the file come from is the cpuset's to say, not the lender's. */
+static int borrows_in_cpuset(void)
+{
+	put(CGROUPS "/apps/cgroup.procs", "0");
+	read_loan();
+	claim(says(LENDER, "0"), "a cpuset that leaves the lender out borrows nothing");
+	claim(says(NODES "untrusted/lent_kb", "0"), "nothing of its own is taken for lent");
+	return 0;
+}
+
+static int borrows(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	if (setuid(1000))
+		return 1;
+	read_loan();
+	claim(number(LENDER) > 16 << 10, "the trusted node lends");
+	return 0;
+}
+
+/* Has a policy of its own besides, which is for the node it would have anyway. */
+static int wants_back(void)
+{
+	unsigned long mask = 1UL << TRUSTED, lent = number(LENDER);
+	char *p;
+
+	put("/proc/self/vnode", "trusted");
+	syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64UL);
+	p = touch(190 * MB);
+	claim(on_node(p, TRUSTED) == PAGES, "the owner has its node's memory");
+	claim(number(LENDER) < lent * 3 / 4, "what was lent comes back for it");
+	return 0;
+}
+
+static void make_loan(void)
+{
+	int fd = open(LOAN, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	claim(fd >= 0 && !ftruncate(fd, LOAN_SIZE), "there is a file to read");
+	close(fd);
+}
+
+static void lending(void)
+{
+	char kept[24];
+	int status;
+
+	mkdir("/dev", 0755);
+	mkdir("/data", 0755);
+	mount("dev", "/dev", "devtmpfs", 0, NULL);
+	if (mount("/dev/pmem0", "/data", "ext4", 0, NULL))
+		return;
+	snprintf(kept, sizeof(kept), "%lu", number(RESERVE));
+	put(RESERVE, "8192");
+	claim(!put(NODES "lend", "1"), "lending is switched on");
+	make_loan();
+	waitpid(child(borrows_in_cpuset), NULL, 0);
+	unlink(LOAN);
+	make_loan();
+	waitpid(child(borrows), NULL, 0);
+	waitpid(child(wants_back), &status, 0);
+	claim(WIFEXITED(status), "the owner lives");
+	unlink(LOAN);
+	put("/proc/sys/vm/drop_caches", "1");
+	claim(says(LENDER, "0") && says(NODES "untrusted/lent_kb", "0"), "all loans end");
+	put(NODES "lend", "0");
+	put(RESERVE, kept);
+}
+
+/* A role with nodes on two of the machine's own: a policy chooses among them, and no others. */
+static int spread(void)
+{
+	const unsigned long first = 1UL << UNTRUSTED, second = 1UL << SECOND;
+
+	put("/proc/self/vnode", "untrusted");
+	claim(says(NODES "trusted/nodes", "0") && says(NODES "untrusted/nodes", "1-2"),
+	      "a virtual node has memory of both nodes");
+	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	claim(chosen(MPOL_BIND, first, UNTRUSTED) == PAGES, "a policy for one of them is kept");
+	claim(chosen(MPOL_BIND, second, SECOND) == PAGES, "a policy for the other is kept");
+	claim(chosen(MPOL_BIND, second | 1UL << TRUSTED, SECOND) == PAGES,
+	      "of a policy's nodes the role's own are used");
+	claim(chosen(MPOL_BIND, 1UL << TRUSTED, TRUSTED) == 0, "a policy for another role is not");
+	return 0;
 }
 
 /* Share of the node's free memory in blocks below order 4, percent. */
@@ -341,15 +563,21 @@ int main(int argc, char **argv)
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sys", "/sys", "sysfs", 0, NULL);
 	if (access("/sys/kernel/mm/cohort/vnode", F_OK)) {
-		claim(says("/sys/devices/system/node/online", "0") &&
-		      says("/proc/self/vnode", "none"), "no nodes at all");
+		claim(access("/sys/devices/system/node/node2", F_OK) &&
+		      says("/proc/self/vnode", "none"), "no virtual nodes at all");
+	} else if (!access("/sys/devices/system/node/node2", F_OK)) {
+		waitpid(child(spread), NULL, 0);
 	} else {
+		warden = child(guard);
 		waitpid(child(unprivileged), NULL, 0);
+		end(warden);
 		waitpid(child(deputy), &status, 0);
 		claim(!status, "a setuid program was tried");
 		waitpid(child(inherits), NULL, 0);
 		out_of_memory();
 		cpusets();
+		delegation();
+		lending();
 		waitpid(child(huge), NULL, 0);
 		waitpid(child(tidies), NULL, 0);
 		hotplug();

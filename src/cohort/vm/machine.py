@@ -67,6 +67,8 @@ class VmSpec:
     """A machine to boot; memory in MiB. Records and console go to files in `run_dir`.
 
     Without `latency` the storage answers at once, as /dev/pmem0; with it, it is /dev/dm-0.
+    `nodes_mb` is the memory of each NUMA node that the firmware tells of, all of `memory_mb`;
+    CPU n is in node n.
     """
 
     run_dir: Path
@@ -79,6 +81,7 @@ class VmSpec:
     latency: Latency | None = None
     cmdline: tuple[str, ...] = field(default=())
     arch: str = "x86_64"
+    nodes_mb: tuple[int, ...] = ()
 
     @property
     def console(self) -> Path:
@@ -125,6 +128,7 @@ def arguments(spec: VmSpec) -> list[str]:
         *(str(host.need(machine.program)), "-M", machine.machine, "-m", memory),
         *(*ACCEL_ARGS[spec.accel], "-cpu", "host" if spec.accel == "kvm" else machine.cpu),
         *("-smp", str(spec.cpus)),
+        *_node_arguments(spec.nodes_mb),
         *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
         *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),
         *_records_arguments(spec),
@@ -133,6 +137,14 @@ def arguments(spec: VmSpec) -> list[str]:
         *([] if spec.initrd is None else ["-initrd", str(spec.initrd)]),
         *("-append", spec.kernel_cmdline),
     ]
+
+
+def _node_arguments(nodes_mb: tuple[int, ...]) -> list[str]:
+    words = []
+    for node, size_mb in enumerate(nodes_mb):
+        words += ["-object", f"memory-backend-ram,id=node{node},size={size_mb}M"]
+        words += ["-numa", f"node,nodeid={node},cpus={node},memdev=node{node}"]
+    return words
 
 
 def _records_arguments(spec: VmSpec) -> list[str]:

@@ -16,6 +16,7 @@
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
+#include <linux/cpuset.h>
 #include <linux/fs.h>
 #include <linux/memblock.h>
 #include <linux/migrate.h>
@@ -116,7 +117,8 @@ static struct folio *cohort_lend_page(struct cohort_vnode *vn, gfp_t gfp)
 				    0, vn->nid, &vn->nodes);
 	if (!page)
 		return NULL;
-	if (!cohort_lent_set(page_to_pfn(page))) {
+	/* From elsewhere: the allocator forgets its nodes if a cpuset has none of them. */
+	if (!node_isset(page_to_nid(page), vn->nodes) || !cohort_lent_set(page_to_pfn(page))) {
 		__free_page(page);
 		return NULL;
 	}
@@ -158,12 +160,19 @@ static struct cohort_vnode *cohort_lender_of(struct cohort_vnode *own)
 	return from;
 }
 
+/* A cpuset is a limit beside the role: what it leaves out is not lent to its processes. */
+static bool cohort_lend_allowed(const struct cohort_vnode *vn)
+{
+	return nodes_intersects(vn->nodes, cpuset_current_mems_allowed);
+}
+
 /**
  * cohort_vnode_borrow() - a page of a more trusted node for the page cache
  * @mapping: file it will belong to
  * @gfp: the request
  *
- * Return: a folio, or NULL: no role lends, or the own node has memory.
+ * Return: a folio, or NULL: no role lends, a cpuset does not allow it, or the own node has
+ * memory.
  */
 struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
 {
@@ -172,7 +181,7 @@ struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
 	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp) || !cohort_reads_only(mapping, gfp))
 		return NULL;
 	from = cohort_lender_of(cohort_vnode_current());
-	return from ? cohort_lend_page(from, gfp) : NULL;
+	return from && cohort_lend_allowed(from) ? cohort_lend_page(from, gfp) : NULL;
 }
 
 static struct cohort_vnode *cohort_vnode_of_pfn(unsigned long pfn)
@@ -309,7 +318,7 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	if (!in_task() || (current->flags & PF_MEMALLOC))
 		return false;
 	vn = cohort_vnode_current();
-	if (nodemask != &vn->nodes || atomic_long_read(&vn->lent) <= 0)
+	if (!nodes_subset(*nodemask, vn->nodes) || atomic_long_read(&vn->lent) <= 0)
 		return false;
 	queue_work(system_unbound_wq, &lend_work);
 	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))

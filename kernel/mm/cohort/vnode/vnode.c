@@ -31,6 +31,7 @@
 #include <linux/of.h>
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/numa_balancing.h>
 #include <linux/sched/signal.h>
 #include <linux/topology.h>
 #include <trace/events/oom.h>
@@ -426,8 +427,8 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 /*
  * Binding
  *
- *	user processes that may wait	stay in their node, whatever they ask
- *	or do without: huge pages,
+ *	user processes that may wait	stay in their node; a memory policy
+ *	or do without: huge pages,	chooses among the NUMA nodes of that
  *	balancing, larger fragments
  *	kernel threads, interrupts,	begin in the node of their role and
  *	other requests that may not	go on in the others: no trusted process
@@ -473,15 +474,31 @@ static bool cohort_vnode_chosen(const nodemask_t *nodemask)
 	       (void *)nodemask < (void *)(cohort_vnodes + COHORT_VNODE_MAX);
 }
 
+/*
+ * What the role has of the nodes that a policy allows, as for a cpuset; all it has
+ * if that is none.
+ */
+static nodemask_t *cohort_vnode_within(struct cohort_vnode *vn, const nodemask_t *allowed,
+				       nodemask_t *both)
+{
+	nodes_and(*both, *allowed, vn->nodes);
+	if (!nodes_empty(*both))
+		return both;
+	pr_notice_once("vnode: %s (%d) has a memory policy for nodes %*pbl that its role does not have; it gets those of %s\n",
+		       current->comm, current->pid, nodemask_pr_args(allowed), vn->name);
+	return &vn->nodes;
+}
+
 /**
  * __cohort_vnode_bind() - which nodes serve this request
  * @gfp: the request
  * @nid: the node to begin with; changed if it is in another role's memory
  * @nodemask: what a memory policy allows, or NULL
+ * @both: room for the answer, as long as the request lasts
  *
  * Return: the nodes for the request, NULL for all.
  */
-nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask)
+nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodemask_t *both)
 {
 	struct cohort_vnode *vn;
 	bool stays;
@@ -502,7 +519,9 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask)
 		return nodemask;
 	if (!node_isset(*nid, vn->nodes))
 		*nid = vn->nid;
-	return stays ? &vn->nodes : NULL;
+	if (!stays)
+		return NULL;
+	return nodemask ? cohort_vnode_within(vn, nodemask, both) : &vn->nodes;
 }
 
 /**
@@ -523,10 +542,26 @@ static void cohort_vnode_count_victim(void *unused, struct task_struct *task, ui
 	atomic_long_inc(&cohort_vnode_role_of(task, task->mm)->oom_kills);
 }
 
+/*
+ * Every CPU is as near to one virtual node as to the next, so there is nothing to
+ * balance: pages would be unmapped, and copied within their role, for no gain.  The
+ * kernel switches that on by itself for any machine with several nodes.
+ */
+static void __init cohort_vnode_stop_balancing(void)
+{
+	if (!IS_ENABLED(CONFIG_NUMA_BALANCING))
+		return;
+	set_numabalancing_state(false);
+	pr_info("vnode: NUMA balancing is off\n");
+}
+
 static int __init cohort_vnode_init(void)
 {
 	int err;
 
+	if (layout_given && !cohort_nr_vnodes)
+		pr_err("cohort.vnode=%s: %s; booting without virtual nodes\n", layout_text,
+		       "the machine's own nodes could not be split");
 	if (!cohort_nr_vnodes)
 		return 0;
 	err = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "mm/cohort:vnode",
@@ -537,6 +572,7 @@ static int __init cohort_vnode_init(void)
 	if (err)
 		pr_warn("vnode: kills are not counted\n");
 	static_branch_enable(&cohort_vnode_key);
+	cohort_vnode_stop_balancing();
 	pr_info("vnode: %s, default %s\n", layout_text, default_vnode->name);
 	return 0;
 }
