@@ -13,7 +13,7 @@
  * truncating, writing, invalidating.  An eviction that leaves a shadow stores the copy or
  * forgets an older one under the same hold of the file's lock, so that a shadow and the
  * copy of its place are of one eviction.  A copy with no shadow is not found, and is the
- * next one's frame some day.
+ * next one's frame some day.  A frame that is poisoned is neither read nor written again.
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
@@ -110,6 +110,20 @@ static void cohort_copy_forget(struct cohort_copy *copy)
 	list_move(&copy->order, &copies.order);
 }
 
+/* The frame of the oldest copy, or one without; a poisoned one is in no list from then on. */
+static struct cohort_copy *cohort_copy_next(void)
+{
+	struct cohort_copy *copy, *next;
+
+	list_for_each_entry_safe(copy, next, &copies.order, order) {
+		if (!PageHWPoison(cohort_copy_page(copy)))
+			return copy;
+		hlist_del_init(&copy->place);
+		list_del_init(&copy->order);
+	}
+	return NULL;
+}
+
 /* evictions */
 
 /*
@@ -130,12 +144,9 @@ static void cohort_copy_store(const struct address_space *mapping, pgoff_t index
 {
 	struct cohort_copy *copy = cohort_copy_find(mapping, index);
 
-	if (!hold) {
-		if (copy)
-			cohort_copy_forget(copy);
-		return;
-	}
-	copy = copy ?: list_first_entry_or_null(&copies.order, struct cohort_copy, order);
+	if (copy)
+		cohort_copy_forget(copy);
+	copy = hold ? cohort_copy_next() : NULL;
 	if (!copy)
 		return;
 	if (!hlist_unhashed(&copy->place))
@@ -171,25 +182,31 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
  * @folio: new in the page cache, locked; a shadow was in its place
  *
  * With a copy of it the folio is up to date.
+ *
+ * Return: true if there was one.
  */
-void cohort_copies_refault(struct folio *folio)
+bool cohort_copies_refault(struct folio *folio)
 {
 	struct cohort_copy *copy = NULL;
 	unsigned long flags;
+	bool there = false;
 
 	if (folio_test_large(folio))
-		return;
+		return false;
 	spin_lock_irqsave(&copies.lock, flags);
 	if (copies.nr)
 		copy = cohort_copy_find(folio->mapping, folio->index);
 	if (copy) {
-		copy_highpage(folio_page(folio, 0), cohort_copy_page(copy));
+		there = !PageHWPoison(cohort_copy_page(copy));
+		if (there)
+			copy_highpage(folio_page(folio, 0), cohort_copy_page(copy));
 		cohort_copy_forget(copy);
-		copies.stat.hits++;
+		copies.stat.hits += there;
 	}
 	spin_unlock_irqrestore(&copies.lock, flags);
-	if (copy)
+	if (there)
 		folio_mark_uptodate(folio);
+	return there;
 }
 
 /**

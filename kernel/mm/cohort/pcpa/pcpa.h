@@ -268,7 +268,7 @@ struct cohort_copies_stat {
 };
 
 /* copies.c */
-void cohort_copies_refault(struct folio *folio);
+bool cohort_copies_refault(struct folio *folio);
 struct page *cohort_copies_piece(unsigned long nr, gfp_t gfp);
 bool cohort_copies_free(struct page *page, unsigned long nr);
 void cohort_copies_stats(struct cohort_copies_stat *stat);

@@ -24,21 +24,20 @@ static u64 cohort_trail_hash(const struct address_space *mapping, pgoff_t index)
  * __cohort_pcpa_refault() - a page that was evicted is read again
  * @folio: new in the page cache, locked
  *
- * A count of what quick reclaims cost; races lose or add a few.  And perhaps there is a
- * copy of it.
+ * A count of what quick reclaims cost; races lose or add a few.  Where there is a copy of
+ * it, nothing is read.
  */
 void __cohort_pcpa_refault(struct folio *folio)
 {
+	bool copied = cohort_copies() && cohort_copies_refault(folio);
 	struct cohort_trail *known;
 
-	if (cohort_copies())
-		cohort_copies_refault(folio);
 	rcu_read_lock();
 	known = rcu_dereference(trail);
 	/* Two at once in one set lose or add one. */
 	if (known && data_race(cohort_trail_take(known, cohort_trail_hash(folio->mapping,
 									  folio->index))))
-		count_vm_event(COHORT_PCPA_REFAULT);
+		count_vm_events(COHORT_PCPA_REFAULT, !copied);
 	rcu_read_unlock();
 }
 

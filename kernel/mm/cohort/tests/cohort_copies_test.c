@@ -3,8 +3,11 @@
  * Frames kept for contiguous pieces: sizes, pieces, and what comes back late or poisoned.
  * That copies are those of what a file has is tested by a guest with a file system.
  */
+#include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
+#include <linux/vmstat.h>
 
 #include "cohort_pcpa_test.h"
 
@@ -104,11 +107,133 @@ static void cohort_copies_test_poisoned(struct kunit *test)
 	__free_page(bad);
 }
 
+/* A page of a file that is said to be of a file system whose pages are copied. */
+static struct folio *cohort_copies_test_file(struct kunit *test)
+{
+	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+	struct folio *folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, sb);
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	sb->s_magic = EXT4_SUPER_MAGIC;
+	inode->i_sb = sb;
+	inode->i_mode = S_IFREG;
+	inode->i_data.host = inode;
+	folio->mapping = &inode->i_data;
+	folio_lock(folio);
+	return folio;
+}
+
+static void cohort_copies_test_file_end(struct folio *folio)
+{
+	folio->mapping = NULL;
+	folio_clear_uptodate(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
+/* It is evicted with this content; what another page has there does not matter. */
+static void cohort_copies_test_evict(struct folio *folio, pgoff_t index, int content)
+{
+	memset(folio_address(folio), content, PAGE_SIZE);
+	folio->index = index;
+	folio_mark_uptodate(folio);
+	cohort_copies_evict(folio->mapping, folio, true);
+	memset(folio_address(folio), 0, PAGE_SIZE);
+	folio_clear_uptodate(folio);
+}
+
+static bool cohort_copies_test_back(struct folio *folio, pgoff_t index, int content)
+{
+	folio->index = index;
+	return cohort_copies_refault(folio) && folio_test_uptodate(folio) &&
+	       !memchr_inv(folio_address(folio), content, PAGE_SIZE);
+}
+
+/* The frame that has this content in each byte. */
+static struct page *cohort_copies_test_frame(struct page *first, int content)
+{
+	unsigned long i;
+
+	for (i = 0; i < AREA_PAGES; i++)
+		if (!memchr_inv(page_address(first + i), content, PAGE_SIZE))
+			return first + i;
+	return NULL;
+}
+
+/* A frame goes bad while it holds a copy: that is not read, and it holds no other. */
+static void cohort_copies_test_bad_copy(struct kunit *test)
+{
+	struct folio *folio = cohort_copies_test_file(test);
+	struct page *first, *bad;
+	unsigned long i;
+
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	first = cohort_copies_piece(AREA_PAGES, GFP_KERNEL | __GFP_ZERO);
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_EXPECT_TRUE(test, cohort_copies_free(first, AREA_PAGES));
+	cohort_copies_test_evict(folio, 1, 0x11);
+	KUNIT_EXPECT_TRUE(test, cohort_copies_test_back(folio, 1, 0x11));
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_copies_refault(folio), "a copy is read once");
+	cohort_copies_test_evict(folio, 2, 0x22);
+	bad = cohort_copies_test_frame(first, 0x22);
+	KUNIT_ASSERT_NOT_NULL(test, bad);
+	SetPageHWPoison(bad);
+	KUNIT_EXPECT_FALSE(test, cohort_copies_test_back(folio, 2, 0x22));
+	KUNIT_EXPECT_FALSE(test, folio_test_uptodate(folio));
+	for (i = 0; i < 2 * AREA_PAGES; i++)
+		cohort_copies_test_evict(folio, i, 0x33);
+	KUNIT_EXPECT_NULL(test, memchr_inv(page_address(bad), 0x22, PAGE_SIZE));
+	KUNIT_EXPECT_TRUE(test, cohort_copies_test_back(folio, i - 1, 0x33));
+	KUNIT_EXPECT_NULL(test, cohort_copies_piece(AREA_PAGES, GFP_KERNEL));
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+	cohort_copies_test_file_end(folio);
+	/* It has not been freed. */
+	ClearPageHWPoison(bad);
+	init_page_count(bad);
+	__free_page(bad);
+}
+
+static unsigned long cohort_copies_test_refaults(struct kunit *test)
+{
+	unsigned long *sums = kunit_kcalloc(test, NR_VM_EVENT_ITEMS, sizeof(*sums), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sums);
+	all_vm_events(sums);
+	return sums[COHORT_PCPA_REFAULT];
+}
+
+/* What a quick reclaim dropped is no refault if it comes back from a copy: nothing is read. */
+static void cohort_copies_test_no_refault(struct kunit *test)
+{
+	struct folio *folio = cohort_copies_test_file(test);
+	unsigned long before;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	before = cohort_copies_test_refaults(test);
+	cohort_trail_note(folio->mapping, 7);
+	cohort_copies_test_evict(folio, 7, 0x77);
+	__cohort_pcpa_refault(folio);
+	KUNIT_EXPECT_TRUE(test, folio_test_uptodate(folio));
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_refaults(test), before);
+	cohort_trail_note(folio->mapping, 7);
+	__cohort_pcpa_refault(folio);
+	KUNIT_EXPECT_GT(test, cohort_copies_test_refaults(test), before);
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+	cohort_copies_test_file_end(folio);
+	cohort_pcpa_test_end(test);
+}
+
 static struct kunit_case cohort_copies_test_cases[] = {
 	KUNIT_CASE(cohort_copies_test_sizes),
 	KUNIT_CASE(cohort_copies_test_pieces),
 	KUNIT_CASE(cohort_copies_test_late),
 	KUNIT_CASE(cohort_copies_test_poisoned),
+	KUNIT_CASE(cohort_copies_test_bad_copy),
+	KUNIT_CASE(cohort_copies_test_no_refault),
 	{}
 };
 
