@@ -83,6 +83,21 @@ static void walk_once(void)
 	expect(!left && !cohort_walk_next(&walk, true, &c), "a chunk is left out");
 }
 
+/* However many pages chunks have, never more are locked than are dropped together. */
+static void flush_once(void)
+{
+	unsigned int nr = 0, chunks = next() % 40;
+
+	while (chunks--) {
+		nr += next() % 3 ? next() % 8 : next() % (COHORT_CHUNK + 1);
+		expect(nr <= COHORT_FLUSH_MAX, "too many pages are locked");
+		if (cohort_flush_due(nr, !chunks || next() % 50 == 0))
+			nr = 0;
+	}
+	expect(!nr, "pages are left over");
+	expect(!cohort_flush_due(0, true), "nothing is dropped");
+}
+
 static void fsm(void)
 {
 	struct cohort_pcpa_fsm fsm = { COHORT_PCACHE_ONLY, false };
@@ -160,6 +175,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < 20000; i++) {
 		window_once();
 		walk_once();
+		flush_once();
 	}
 	fsm();
 	trail();

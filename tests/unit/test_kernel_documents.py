@@ -60,3 +60,19 @@ def test_domains_are_walked_only_where_nothing_waits() -> None:
     assert users("cohort_each_process") == {
         *("cohort.h", "core/process.c", "core/scheme.c", "rightsize/rightsize.c"),
     }
+
+
+def test_the_area_is_locked_for_a_chunk_at_a_time() -> None:
+    """Interrupts are off under the lock. A function that takes it has no loop over chunks inside:
+    of those that it calls, only what looks for a free piece goes over their heads."""
+    area = "".join(text for name, text in SOURCES.items() if name.startswith("pcpa/"))
+    functions = re.findall(r"^\w[^;{}]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", area, re.M | re.DOTALL)
+    bodies = dict(functions)
+    holders = {name for name, body in bodies.items() if "cohort_area_lock(&flags)" in body}
+    loops = re.compile(r"^\t+(?:for|while) \(.*COHORT_CHUNK\b|cohort_chunk_end\(", re.MULTILINE)
+    assert {"cohort_area_take", "cohort_chunk_look", "cohort_chunk_keep"} <= holders
+    assert {name for name in holders if loops.search(bodies[name])} == set()
+    walkers = {name for name, body in bodies.items() if loops.search(body)}
+    called = {name: walkers & set(re.findall(r"\w+", bodies[name])) for name in holders}
+    finders = {"cohort_area_take", "cohort_area_take_cache"}
+    assert {name for name in holders - finders if called[name] - {name}} == set()

@@ -159,7 +159,7 @@ void __cohort_class_changed(struct task_struct *task);
 
 /* A batch of LRU reclaim is over; would it help to reclaim a folio now? */
 void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc);
-bool __cohort_spared(struct folio *folio, struct scan_control *sc);
+bool __cohort_spared(struct folio *folio, struct scan_control *sc, unsigned long skipped);
 #define cohort_shrink_cache(...) COHORT_WHEN(cohort_owners(), __cohort_shrink_cache(__VA_ARGS__))
 #define cohort_spared(...)	(cohort_pcpa_taking() && __cohort_spared(__VA_ARGS__))
 

@@ -30,8 +30,10 @@ static void cohort_buffer_zero(struct page *page, unsigned long nr)
 	u64 start = ktime_get_ns();
 	unsigned long i;
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		clear_highpage(page + i);
+		cond_resched();
+	}
 	atomic64_add(ktime_get_ns() - start, &cohort_buffer_zero_ns);
 }
 

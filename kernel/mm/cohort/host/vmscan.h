@@ -126,15 +126,16 @@ static void cohort_pull(struct pglist_data *pgdat, struct scan_control *sc)
  * __cohort_spared() - would it gain nothing to reclaim a page now?
  * @folio: folio of an LRU list, whose lock is held
  * @sc: the reclaim
+ * @skipped: pages that this hold of the lock has skipped already
  *
  * A page of the area that is dropped is free only there.  As long as the area
  * has free pages for readers dropping it gains nothing; but for a memory cgroup
  * at its limit, which wants less charged to it.
  */
-bool __cohort_spared(struct folio *folio, struct scan_control *sc)
+bool __cohort_spared(struct folio *folio, struct scan_control *sc, unsigned long skipped)
 {
 	return IS_ENABLED(CONFIG_COHORT_PCPA) && !cgroup_reclaim(sc) &&
-	       __cohort_pcpa_suffices(folio_pfn(folio));
+	       __cohort_pcpa_suffices(folio_pfn(folio), skipped);
 }
 
 /*

@@ -200,6 +200,16 @@ bool cohort_trail_take(struct cohort_trail *trail, u64 hash)
 }
 
 /**
+ * cohort_flush_due() - are pages that are collected to be dropped now?
+ * @nr: how many; the next chunk has as many more as a chunk has at most
+ * @last: there is no next one, or it had to wait
+ */
+bool cohort_flush_due(unsigned int nr, bool last)
+{
+	return nr && (last || nr + COHORT_CHUNK > COHORT_FLUSH_MAX);
+}
+
+/**
  * cohort_pcpa_order_ok() - may this be the smallest order of a client's block?
  * @order: the order
  */

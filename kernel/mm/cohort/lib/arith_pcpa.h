@@ -90,6 +90,11 @@ void cohort_trail_init(struct cohort_trail *trail, unsigned long pages, void *me
 void cohort_trail_put(struct cohort_trail *trail, u64 hash);
 bool cohort_trail_take(struct cohort_trail *trail, u64 hash);
 
+/* Mapped pages dropped together at most, all locked meanwhile: one TLB flush. */
+#define COHORT_FLUSH_MAX	512U
+
+bool cohort_flush_due(unsigned int nr, bool last);
+
 bool cohort_pcpa_order_ok(long order);
 const char *cohort_pcpa_parse(const char *text, u64 *size, u64 *base);
 const char *cohort_pcpa_refuse(u64 size, u64 base, u64 align, u64 memory);

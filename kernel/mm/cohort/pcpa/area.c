@@ -527,14 +527,16 @@ static bool cohort_area_is_spared(void)
 /**
  * __cohort_pcpa_suffices() - is a page the area's, while that has free ones enough?
  * @pfn: any page
+ * @skipped: pages that were skipped before it under the same hold of a lock
  *
  * Where there is little to reclaim elsewhere the answer is no: free pages of the
- * area are lent then, and a reclaim that skips its pages would skip nearly all.
+ * area are lent then, and a reclaim that skips its pages would skip nearly all.  It is
+ * no, too, after so many that interrupts were off for long.
  *
  * Context: any.
  */
-bool __cohort_pcpa_suffices(unsigned long pfn)
+bool __cohort_pcpa_suffices(unsigned long pfn, unsigned long skipped)
 {
-	return cohort_pcpa_state() == COHORT_PCACHE_ONLY && cohort_chunk_of(pfn) &&
-	       cohort_area_is_spared();
+	return skipped < COHORT_SPARE_MAX && cohort_pcpa_state() == COHORT_PCACHE_ONLY &&
+	       cohort_chunk_of(pfn) && cohort_area_is_spared();
 }

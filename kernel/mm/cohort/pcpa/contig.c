@@ -193,7 +193,7 @@ static void cohort_window_each(struct window *w, void (*visit)(struct window *w,
 
 static void cohort_window_move_out(struct window *w)
 {
-	w->moved += cohort_move_out(&w->list, MIGRATE_SYNC_LIGHT);
+	w->moved += cohort_move_out(&w->list, true);
 	w->listed = 0;
 	cond_resched();
 }
@@ -275,9 +275,11 @@ static bool cohort_window_prep(const struct window *w, gfp_t gfp)
 {
 	unsigned long i, bad, pfn = w->start;
 
-	for (i = 0; i < w->nr; i++)
+	for (i = 0; i < w->nr; i++) {
 		if (!cohort_area_prep(pfn_to_page(pfn + i), 0, gfp, 0))
 			break;
+		cond_resched();
+	}
 	if (i == w->nr)
 		return true;
 	/* A page turned out to be bad: it stays out; the others are free again. */

@@ -467,7 +467,7 @@ static int cohort_copies_change(unsigned long nr, unsigned long base)
  *
  * Context: sleeps.
  * Return: 0, -EINVAL for a size or base that cannot be, -EBUSY while a client has a piece,
- * -ENOMEM; nothing has changed then.
+ * -ENOMEM, -EINTR; nothing has changed then.
  */
 int cohort_copies_resize(u64 size, u64 base)
 {
@@ -475,12 +475,12 @@ int cohort_copies_resize(u64 size, u64 base)
 	unsigned long nr = size >> PAGE_SHIFT;
 	int err = cohort_size_check(size, base, what);
 
+	err = err ?: mutex_lock_killable(&cohort_size_mutex);
 	if (err)
 		return err;
-	mutex_lock(&cohort_pcpa_mutex);
 	if (nr != copies.nr)
 		err = cohort_copies_change(nr, base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base));
-	mutex_unlock(&cohort_pcpa_mutex);
+	mutex_unlock(&cohort_size_mutex);
 	cohort_size_tell(size, what, !err ? NULL : err == -EBUSY ? "a client has one" :
 			 "no such piece of memory can be emptied");
 	return err;

@@ -67,7 +67,10 @@ static bool cohort_batch_maps_ok(const struct page *page, enum cohort_round roun
 	return maps <= (int)round || round == COHORT_ROUND_SHARED;
 }
 
-/* The same under the lock, and what only holds there. */
+/*
+ * The same under the lock, and what only holds there.  A file system is not to wait for a
+ * server to release a page.
+ */
 static bool cohort_batch_may_drop(struct folio *folio, enum cohort_round round)
 {
 	struct address_space *mapping = folio_mapping(folio);
@@ -75,7 +78,7 @@ static bool cohort_batch_may_drop(struct folio *folio, enum cohort_round round)
 	if (!mapping || !cohort_batch_looks_clean(READ_ONCE(folio->flags)) ||
 	    !cohort_batch_maps_ok(&folio->page, round) || mapping->a_ops->free_folio)
 		return false;
-	return !folio_needs_release(folio) || filemap_release_folio(folio, GFP_KERNEL);
+	return !folio_needs_release(folio) || filemap_release_folio(folio, GFP_NOWAIT);
 }
 
 /**

@@ -23,6 +23,11 @@
 /* Memory that must stay available beside an area made at run time: 1 / 2^n. */
 #define SPARE_SHIFT	4
 
+/*
+ * A migration may wait for a page, and so for the server of FUSE that has locked it: no
+ * client does, as frames are looked for under the first of them only.
+ */
+DEFINE_MUTEX(cohort_size_mutex);
 DEFINE_MUTEX(cohort_pcpa_mutex);
 
 /**
@@ -190,6 +195,7 @@ static void cohort_area_off(void)
 {
 	struct zone *zone = cohort_area.zone;
 
+	lockdep_assert_held(&cohort_pcpa_mutex);
 	if (!zone)
 		return;
 	static_branch_disable(&cohort_pcpa_take_key);
@@ -213,6 +219,7 @@ static void cohort_area_enter(unsigned long start, unsigned long nr)
 {
 	unsigned long pfn;
 
+	lockdep_assert_held(&cohort_pcpa_mutex);
 	for (pfn = start; pfn < start + nr; pfn += COHORT_CHUNK)
 		cohort_fixed_enter(&cohort_area.room, pfn);
 	cohort_frames_free(start, nr);
@@ -247,8 +254,10 @@ static int cohort_area_extend(unsigned long nr, bool moves)
 	}
 	if (cohort_chunks_make(got, more))
 		return -ENOMEM;
+	mutex_lock(&cohort_pcpa_mutex);
 	cohort_area_reach(base, nr, zone);
 	cohort_area_enter(got, more);
+	mutex_unlock(&cohort_pcpa_mutex);
 	return 0;
 }
 
@@ -268,6 +277,7 @@ static int cohort_area_new(unsigned long nr, unsigned long base)
 		cohort_keeper_off(zone);
 		return -ENOMEM;
 	}
+	mutex_lock(&cohort_pcpa_mutex);
 	cohort_area_off();
 	memset(&cohort_area.room, 0, sizeof(cohort_area.room));
 	cohort_room_init(&cohort_area.room, &cohort_kept, zone);
@@ -275,7 +285,19 @@ static int cohort_area_new(unsigned long nr, unsigned long base)
 	cohort_area_reach(base, nr, zone);
 	cohort_area_enter(base, nr);
 	static_branch_enable(&cohort_pcpa_take_key);
+	mutex_unlock(&cohort_pcpa_mutex);
 	return 0;
+}
+
+/* Less than there was, or nothing. */
+static void cohort_area_less(unsigned long nr)
+{
+	mutex_lock(&cohort_pcpa_mutex);
+	if (nr)
+		cohort_area_shrink(nr);
+	else
+		cohort_area_off();
+	mutex_unlock(&cohort_pcpa_mutex);
 }
 
 /* Free pages of the area are available already, but not for this. */
@@ -339,7 +361,7 @@ void cohort_size_tell(u64 size, const char *what, const char *why)
  * @base: its address, COHORT_ANY_BASE for any
  *
  * Context: sleeps.
- * Return: 0, -EINVAL for a size or base that cannot be, -ENOMEM; nothing has
+ * Return: 0, -EINVAL for a size or base that cannot be, -ENOMEM, -EINTR; nothing has
  * changed then.
  */
 int cohort_pcpa_resize(u64 size, u64 base)
@@ -347,23 +369,21 @@ int cohort_pcpa_resize(u64 size, u64 base)
 	unsigned long nr = size >> PAGE_SHIFT, pfn, had;
 	int err = cohort_size_check(size, base, "");
 
+	err = err ?: mutex_lock_killable(&cohort_size_mutex);
 	if (err)
 		return err;
-	mutex_lock(&cohort_pcpa_mutex);
 	had = cohort_area.nr;
 	pfn = base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base);
 	if (had && pfn && pfn != cohort_area.base)
 		err = -EINVAL;
-	else if (!nr)
-		cohort_area_off();
 	else if (nr < had)
-		cohort_area_shrink(nr);
+		cohort_area_less(nr);
 	else if (nr > had)
 		err = cohort_trail_resize(nr) ?: cohort_area_grow(nr, pfn);
 	if (nr)
 		cohort_pcpa_tidy_soon();
 	cohort_size_tell(size, "", !err ? NULL : err == -EINVAL ? "the area has another base" :
 			 "no such piece of memory can be emptied");
-	mutex_unlock(&cohort_pcpa_mutex);
+	mutex_unlock(&cohort_size_mutex);
 	return err;
 }

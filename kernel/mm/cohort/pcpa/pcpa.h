@@ -18,7 +18,8 @@
  * buddy allocator knows, and the block's lists.
  *
  * Locks
- *	cohort_pcpa_mutex	resizing, and one contiguous piece at a time; sleeps
+ *	cohort_size_mutex	sizes; its holder may wait for pages, and nothing else for it
+ *	cohort_pcpa_mutex	the area as it is, and one contiguous piece at a time; sleeps
  *	cohort_copies.lock	frames kept for pieces; inside a file's i_pages lock
  *	zone->lock		everything else
  */
@@ -29,7 +30,6 @@
 #include <linux/bitmap.h>
 #include <linux/cohort_pcpa.h>
 #include <linux/kobject.h>
-#include <linux/migrate_mode.h>
 #include <linux/mmzone.h>
 #include <linux/mutex.h>
 
@@ -44,6 +44,9 @@
 
 /* Free pages that pulling leaves to readers; reclaim need not add to them. */
 #define COHORT_AREA_KEEP	512UL
+
+/* Pages of the area that one look at an LRU list, under its lock, skips at most. */
+#define COHORT_SPARE_MAX	1024UL
 
 /**
  * struct cohort_chunk - a fixed block of the area
@@ -169,7 +172,7 @@ struct page *cohort_area_take_cache(void);
 bool cohort_area_prep(struct page *page, unsigned int order, gfp_t gfp,
 		      unsigned int alloc_flags);
 void cohort_area_settle(unsigned long pfn);
-bool __cohort_pcpa_suffices(unsigned long pfn);
+bool __cohort_pcpa_suffices(unsigned long pfn, unsigned long skipped);
 void cohort_pcpa_sizes(struct cohort_pcpa_sizes *sizes);
 
 /* window.c */
@@ -178,6 +181,7 @@ unsigned long cohort_area_held(unsigned long start, unsigned long nr);
 bool cohort_area_unhold(unsigned long start, unsigned long nr, bool keep);
 
 /* frames.c */
+extern struct mutex cohort_size_mutex;
 extern struct mutex cohort_pcpa_mutex;
 unsigned long cohort_area_align(void);
 unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base);
@@ -275,7 +279,7 @@ void cohort_copies_stats(struct cohort_copies_stat *stat);
 int cohort_copies_resize(u64 size, u64 base);
 
 /* tidy.c */
-unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode);
+unsigned int cohort_move_out(struct list_head *list, bool reclaim);
 unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat);
 void cohort_pcpa_tidy_soon(void);
 void cohort_pcpa_tidy_for_client(void);

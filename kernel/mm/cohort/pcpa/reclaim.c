@@ -29,9 +29,6 @@
 #include "../cohort.h"
 #include "pcpa.h"
 
-/* Mapped folios dropped together, all locked meanwhile: one TLB flush. */
-#define FLUSH_BATCH	512U
-
 /* A smaller request is not worth waking the other scanner. */
 #define HELP_FROM	1024UL
 
@@ -186,15 +183,18 @@ static bool cohort_quick_begin(struct job *job)
 	job->base = READ_ONCE(cohort_area.base);
 	job->walk.lo = 0;
 	job->walk.hi = READ_ONCE(cohort_area.nr) / COHORT_CHUNK;
-	for (c = 0; c < job->walk.hi && room < job->want; c++)
+	for (c = 0; c < job->walk.hi && room < job->want; c++) {
 		room += cohort_job_room(job, c);
+		cond_resched();
+	}
 	atomic_long_set(&job->room, room);
 	return job->walk.hi;
 }
 
 /*
  * Mapped pages between two chunks, until the request is met as far as the list
- * tells: a page of it may miss a neighbour, and then it goes on.
+ * tells: a page of it may miss a neighbour, and then it goes on.  Those on the list are
+ * locked, so none is there when another task has its turn.
  */
 static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long hi,
 			       enum cohort_round round)
@@ -203,9 +203,12 @@ static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long 
 	LIST_HEAD(list);
 
 	for (; lo < hi && atomic_long_read(&job->room) < job->want; lo++) {
+		bool last;
+
 		nr += cohort_chunk_list(job, lo, round, &list);
-		if (nr && (nr >= FLUSH_BATCH || lo + 1 == hi ||
-			   atomic_long_read(&job->room) + nr >= job->want)) {
+		last = lo + 1 == hi || atomic_long_read(&job->room) + nr >= job->want ||
+		       need_resched();
+		if (cohort_flush_due(nr, last)) {
 			nr = cohort_list_drop(&list);
 			job->unmapped += nr;
 			atomic_long_add(nr, &job->dropped);
@@ -213,7 +216,8 @@ static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long 
 			if (job->want != ULONG_MAX)
 				cohort_quick_begin(job);
 		}
-		cond_resched();
+		if (!nr)
+			cond_resched();
 	}
 	memalloc_noreclaim_restore(noreclaim);
 }

@@ -19,6 +19,7 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
+#include "../host/filemap.h"
 #include "pcpa.h"
 
 /* Tidying: pages looked at and moved in a turn, and the pauses between turns. */
@@ -54,11 +55,11 @@
  * From elsewhere: the area lends nothing while a client is served; and to a request that does
  * not wait only where nothing else is left, while tidying needs pages to spare.
  */
-static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long private)
+static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long reclaim)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 
-	return __folio_alloc_node(private ? gfp : gfp & ~__GFP_DIRECT_RECLAIM, 0,
+	return __folio_alloc_node(reclaim ? gfp : gfp & ~__GFP_DIRECT_RECLAIM, 0,
 				  folio_nid(src));
 }
 
@@ -70,18 +71,21 @@ static void cohort_tidy_target_free(struct folio *dst, unsigned long private)
 /**
  * cohort_move_out() - move pages of the area elsewhere
  * @list: isolated folios; empty on return
- * @mode: MIGRATE_ASYNC neither waits for pages nor reclaims memory for copies
+ * @reclaim: other memory may be reclaimed for the copies
+ *
+ * A page that is locked or under writeback stays: a server of FUSE, for one, may keep it
+ * so for ever, and its user could make all wait that need memory.
  *
  * Return: pages moved.
  */
-unsigned int cohort_move_out(struct list_head *list, enum migrate_mode mode)
+unsigned int cohort_move_out(struct list_head *list, bool reclaim)
 {
 	unsigned int moved = 0;
 
 	if (list_empty(list))
 		return 0;
 	migrate_pages(list, cohort_tidy_target_outside, cohort_tidy_target_free,
-		      mode != MIGRATE_ASYNC, mode, MR_CONTIG_RANGE, &moved);
+		      reclaim, MIGRATE_ASYNC, MR_CONTIG_RANGE, &moved);
 	putback_movable_pages(list);
 	count_vm_events(COHORT_PCPA_MIGRATED, moved);
 	return moved;
@@ -106,6 +110,24 @@ static struct folio *cohort_pull_target(struct folio *src, unsigned long private
 	return page_folio(page);
 }
 
+/* What readers could have put there: no metadata, which a journal may hold for long. */
+static bool cohort_pull_readable(struct page *page)
+{
+	struct folio *folio = cohort_get_single(page);
+	struct address_space *mapping;
+	bool ok = false;
+
+	if (!folio)
+		return false;
+	if (folio_trylock(folio)) {
+		mapping = folio_mapping(folio);
+		ok = mapping && cohort_reads_only(mapping, mapping_gfp_mask(mapping));
+		folio_unlock(folio);
+	}
+	folio_put(folio);
+	return ok;
+}
+
 /*
  * Clean pages of files that reclaim might drop next; others only where those are few.  None
  * out of a block, in which it would leave a hole.
@@ -120,7 +142,8 @@ static bool cohort_pull_worth(struct page *page, bool scarce)
 		return false;
 	if (file && !scarce && (cohort_page_hot(page) || flags & BIT(PG_referenced)))
 		return false;
-	return (file || scarce) && cohort_block_after(page_to_pfn(page), -1) == page_to_pfn(page);
+	return (file || scarce) && cohort_block_after(page_to_pfn(page), -1) == page_to_pfn(page) &&
+	       (!file || cohort_pull_readable(page));
 }
 
 /* From one page to the end of its pageblock, or until there are so many. Return: the next. */
@@ -305,7 +328,7 @@ static int cohort_tidy_once(void)
 		LIST_HEAD(list);
 
 		there = cohort_tidy_collect(&list, &look, &heat);
-		out = cohort_move_out(&list, MIGRATE_ASYNC);
+		out = cohort_move_out(&list, false);
 		if (out)
 			cohort_pull_in(out, 0);
 		moved += out;

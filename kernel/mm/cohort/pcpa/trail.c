@@ -63,13 +63,13 @@ void cohort_trail_note(const struct address_space *mapping, pgoff_t index)
  *
  * Never shrinks: what was dropped may still be read again.  Without an area nothing asks.
  *
- * Context: cohort_pcpa_mutex held.
+ * Context: cohort_size_mutex held.
  * Return: 0 or -ENOMEM.
  */
 int cohort_trail_resize(unsigned long pages)
 {
 	struct cohort_trail *new, *old = rcu_dereference_protected(trail,
-						lockdep_is_held(&cohort_pcpa_mutex));
+						lockdep_is_held(&cohort_size_mutex));
 
 	if (old && pages <= old->mask + 1)
 		return 0;

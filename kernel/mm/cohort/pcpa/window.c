@@ -26,14 +26,27 @@ static bool cohort_chunk_may_hold(unsigned long pfn, unsigned long end)
 	       find_next_bit(chunk->given, to, from) == to;
 }
 
-static void cohort_chunks_hold(unsigned long pfn, unsigned long end, bool held)
+/* One chunk at a time under the lock, however long the window is: no other is under way. */
+static bool cohort_chunk_hold(unsigned long pfn, unsigned long end, bool held)
 {
-	for (; pfn < end; pfn = cohort_chunk_end(pfn, end)) {
-		struct cohort_chunk *chunk = cohort_chunk_of(pfn);
+	struct cohort_chunk *chunk;
+	unsigned long flags;
+	bool ok;
 
-		if (chunk)
-			WRITE_ONCE(chunk->held, held);
-	}
+	if (!cohort_area_lock(&flags))
+		return false;
+	chunk = cohort_chunk_of(pfn);
+	ok = chunk && (!held || cohort_chunk_may_hold(pfn, end));
+	if (ok)
+		WRITE_ONCE(chunk->held, held);
+	cohort_area_unlock(flags);
+	return ok;
+}
+
+static void cohort_chunks_unhold(unsigned long pfn, unsigned long end)
+{
+	for (; pfn < end; pfn = cohort_chunk_end(pfn, end))
+		cohort_chunk_hold(pfn, cohort_chunk_end(pfn, end), false);
 }
 
 /**
@@ -45,17 +58,15 @@ static void cohort_chunks_hold(unsigned long pfn, unsigned long end, bool held)
  */
 bool cohort_area_hold(unsigned long start, unsigned long nr)
 {
-	unsigned long flags, pfn, end = start + nr;
-	bool ok = true;
+	unsigned long pfn, end = start + nr;
 
-	if (!cohort_area_lock(&flags))
+	for (pfn = start; pfn < end; pfn = cohort_chunk_end(pfn, end)) {
+		if (cohort_chunk_hold(pfn, cohort_chunk_end(pfn, end), true))
+			continue;
+		cohort_chunks_unhold(start, pfn);
 		return false;
-	for (pfn = start; ok && pfn < end; pfn = cohort_chunk_end(pfn, end))
-		ok = cohort_chunk_may_hold(pfn, cohort_chunk_end(pfn, end));
-	if (ok)
-		cohort_chunks_hold(start, end, true);
-	cohort_area_unlock(flags);
-	return ok;
+	}
+	return true;
 }
 
 /**
@@ -112,38 +123,52 @@ static unsigned long cohort_chunk_claim(struct cohort_chunk *chunk, unsigned lon
 	return nr;
 }
 
-/* All of the window or nothing: what is not free now may be in use for good. */
-static bool cohort_window_claim(unsigned long start, unsigned long end)
+static bool cohort_chunk_free_between(const struct cohort_chunk *chunk, unsigned long start,
+				      unsigned long end)
 {
-	unsigned long pfn, next;
+	unsigned long from = start % COHORT_CHUNK, to = from + (end - start);
+	DECLARE_BITMAP(free, COHORT_CHUNK);
 
-	for (pfn = start; pfn < end; pfn = next) {
-		struct cohort_chunk *chunk = cohort_chunk_of(pfn);
-
-		next = cohort_chunk_end(pfn, end);
-		if (WARN_ON_ONCE(cohort_chunk_claim(chunk, pfn, next) != next - pfn))
-			return false;
-	}
-	return true;
+	if (!chunk || !cohort_block_usable(&chunk->blk))
+		return false;
+	cohort_chunk_free_map(chunk, free);
+	return find_next_zero_bit(free, to, from) >= to;
 }
 
-static bool cohort_window_all_free(unsigned long start, unsigned long end)
+/* All that the window has of a chunk, or nothing. */
+static bool cohort_chunk_keep(unsigned long start, unsigned long end)
 {
-	DECLARE_BITMAP(free, COHORT_CHUNK);
+	struct cohort_chunk *chunk;
+	unsigned long flags;
+	bool ok;
+
+	if (!cohort_area_lock(&flags))
+		return false;
+	chunk = cohort_chunk_of(start);
+	ok = cohort_chunk_free_between(chunk, start, end) &&
+	     !WARN_ON_ONCE(cohort_chunk_claim(chunk, start, end) != end - start);
+	cohort_area_unlock(flags);
+	return ok;
+}
+
+/* All of the window or nothing: what is not free now may be in use for good. */
+static bool cohort_window_keep(unsigned long start, unsigned long end)
+{
 	unsigned long pfn, next;
 
 	for (pfn = start; pfn < end; pfn = next) {
-		const struct cohort_chunk *chunk = cohort_chunk_of(pfn);
-		unsigned long from = pfn % COHORT_CHUNK;
-
 		next = cohort_chunk_end(pfn, end);
-		if (!chunk || !cohort_block_usable(&chunk->blk))
-			return false;
-		cohort_chunk_free_map(chunk, free);
-		if (find_next_zero_bit(free, from + next - pfn, from) < from + next - pfn)
-			return false;
+		if (!cohort_chunk_keep(pfn, next))
+			break;
+		cond_resched();
 	}
-	return true;
+	if (pfn >= end)
+		return true;
+	while (pfn-- > start) {
+		cohort_buddy_give(pfn_to_page(pfn), 0);
+		cond_resched();
+	}
+	return false;
 }
 
 /**
@@ -152,17 +177,12 @@ static bool cohort_window_all_free(unsigned long start, unsigned long end)
  * @nr: pages
  * @keep: its pages become a client's; else they are free for all
  *
+ * Context: may be scheduled away.
  * Return: true if they are a client's: all of them were free.
  */
 bool cohort_area_unhold(unsigned long start, unsigned long nr, bool keep)
 {
-	unsigned long flags;
-
-	if (!cohort_area_lock(&flags))
-		return false;
-	keep = keep && cohort_window_all_free(start, start + nr) &&
-	       cohort_window_claim(start, start + nr);
-	cohort_chunks_hold(start, start + nr, false);
-	cohort_area_unlock(flags);
+	keep = keep && cohort_window_keep(start, start + nr);
+	cohort_chunks_unhold(start, start + nr);
 	return keep;
 }

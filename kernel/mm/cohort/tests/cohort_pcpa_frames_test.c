@@ -220,6 +220,55 @@ static void cohort_pcpa_test_window(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/* A window is claimed chunk by chunk; if the last ones are lost the others are free again. */
+static void cohort_pcpa_test_window_lost(struct kunit *test)
+{
+	unsigned long base, lost;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_want();
+	base = cohort_pcpa_test_look().base;
+	lost = base + 2 * COHORT_CHUNK;
+	KUNIT_ASSERT_TRUE(test, cohort_area_hold(base, 4 * COHORT_CHUNK));
+	cohort_fixed_leave(lost, lost + 2 * COHORT_CHUNK);
+	KUNIT_EXPECT_FALSE(test, cohort_area_unhold(base, 4 * COHORT_CHUNK, true));
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().client, 0UL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES - 2 * COHORT_CHUNK);
+	KUNIT_EXPECT_TRUE(test, cohort_pcpa_test_whole_chunk(base));
+	KUNIT_EXPECT_FALSE(test, cohort_area_hold(base, 4 * COHORT_CHUNK));
+	KUNIT_EXPECT_EQ_MSG(test, cohort_chunk_room(base, 0), COHORT_CHUNK, "none of it is held");
+	cohort_pcpa_test_end(test);
+}
+
+static bool cohort_pcpa_test_isolated(unsigned long pfn)
+{
+	return get_pageblock_migratetype(pfn_to_page(pfn)) == MIGRATE_ISOLATE;
+}
+
+/* An area that cannot grow is as it was, and so is the memory that it did not get. */
+static void cohort_pcpa_test_not_grown(struct kunit *test)
+{
+	unsigned long nr = cohort_area_align(), base;
+	u64 bytes = PFN_PHYS((u64)nr);
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_resize(0, COHORT_ANY_BASE), 0);
+	base = cohort_frames_find(NUMA_NO_NODE, 2 * nr, 0);
+	KUNIT_ASSERT_NE(test, base, 0UL);
+	cohort_frames_free(base, nr);
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_resize(bytes, PFN_PHYS((u64)base)), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(2 * bytes, PFN_PHYS((u64)base)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().size, nr);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, nr);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 0UL);
+	KUNIT_EXPECT_FALSE(test, cohort_pcpa_test_isolated(base));
+	KUNIT_EXPECT_FALSE(test, cohort_pcpa_test_isolated(base + nr));
+	cohort_frames_free(base + nr, nr);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(2 * bytes, PFN_PHYS((u64)base)), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, 2 * nr);
+	cohort_pcpa_test_end(test);
+}
+
 /* Blocks of a scheme and the area come and go in any order. */
 static void cohort_pcpa_test_beside_blocks(struct kunit *test)
 {
@@ -249,6 +298,8 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_lost),
 	KUNIT_CASE(cohort_pcpa_test_beside),
 	KUNIT_CASE(cohort_pcpa_test_window),
+	KUNIT_CASE(cohort_pcpa_test_window_lost),
+	KUNIT_CASE(cohort_pcpa_test_not_grown),
 	KUNIT_CASE(cohort_pcpa_test_beside_blocks),
 	{}
 };

@@ -60,7 +60,7 @@ void cohort_pcpa_test_end(struct kunit *test)
 	WRITE_ONCE(cohort_pcpa_timer_ms, timer_before);
 }
 
-static void cohort_pcpa_test_cache_begin(struct kunit *test, struct cohort_pcpa_test_cache *cache)
+void cohort_pcpa_test_cache_begin(struct kunit *test, struct cohort_pcpa_test_cache *cache)
 {
 	cache->nr = 0;
 	cache->file = anon_inode_getfile("cohort_pcpa_test", &no_fops, NULL, O_RDONLY);
@@ -71,7 +71,7 @@ static void cohort_pcpa_test_cache_begin(struct kunit *test, struct cohort_pcpa_
 	mapping_set_gfp_mask(cache->inode->i_mapping, GFP_HIGHUSER_MOVABLE);
 }
 
-static void cohort_pcpa_test_cache_end(struct cohort_pcpa_test_cache *cache)
+void cohort_pcpa_test_cache_end(struct cohort_pcpa_test_cache *cache)
 {
 	clear_nlink(cache->inode);
 	iput(cache->inode);
@@ -110,9 +110,8 @@ void cohort_pcpa_test_full_end(struct kunit *test, struct cohort_pcpa_test_cache
 	cohort_pcpa_test_end(test);
 }
 
-static struct folio *cohort_pcpa_test_cache_get(struct kunit *test,
-						struct cohort_pcpa_test_cache *cache,
-						unsigned long i)
+struct folio *cohort_pcpa_test_cache_get(struct kunit *test, struct cohort_pcpa_test_cache *cache,
+					 unsigned long i)
 {
 	struct folio *folio = filemap_get_folio(cache->inode->i_mapping, i);
 
@@ -368,7 +367,7 @@ static void cohort_pcpa_test_lent_to_driver(struct kunit *test)
 	unlock_page(page);
 	cohort_pcpa_test_drivers = page;
 	KUNIT_EXPECT_TRUE(test, cohort_isolate_page(page, &list));
-	KUNIT_EXPECT_EQ(test, cohort_move_out(&list, MIGRATE_SYNC_LIGHT), 1);
+	KUNIT_EXPECT_EQ(test, cohort_move_out(&list, true), 1);
 	KUNIT_EXPECT_PTR_NE(test, cohort_pcpa_test_drivers, page);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
 	page = cohort_pcpa_test_drivers;
@@ -508,18 +507,21 @@ static void cohort_pcpa_test_suffices(struct kunit *test)
 	for (i = 0; i < 2 * AREA_PAGES; i++)
 		cohort_pcpa_test_cache_add(test, &others);
 	lru_add_drain_all();
-	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base), "nothing is free");
+	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base, 0), "nothing is free");
 	invalidate_mapping_pages(others.inode->i_mapping, 0, AREA_PAGES - 1);
-	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base));
-	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base + AREA_PAGES - 1));
-	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base + AREA_PAGES));
+	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base, 0));
+	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base + AREA_PAGES - 1, 0));
+	KUNIT_EXPECT_TRUE(test, __cohort_pcpa_suffices(base, COHORT_SPARE_MAX - 1));
+	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base, COHORT_SPARE_MAX),
+			       "the lock has been held for long");
+	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base + AREA_PAGES, 0));
 	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
 	cohort_pcpa_want();
-	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base), "a client has come");
+	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base, 0), "a client has come");
 	cohort_pcpa_test_wait();
 	cohort_pcpa_test_cache_begin(test, &cache);
 	cohort_pcpa_test_cache_fill(test, &cache);
-	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base), "nothing is free");
+	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base, 0), "nothing is free");
 	cohort_pcpa_test_cache_end(&others);
 	cohort_pcpa_test_full_end(test, &cache);
 }

@@ -27,6 +27,12 @@ int cohort_pcpa_test_begin(struct kunit *test);
 void cohort_pcpa_test_wait(void);
 void cohort_pcpa_test_end(struct kunit *test);
 
+/* A file without storage, and a reference to one of its pages. */
+void cohort_pcpa_test_cache_begin(struct kunit *test, struct cohort_pcpa_test_cache *cache);
+void cohort_pcpa_test_cache_end(struct cohort_pcpa_test_cache *cache);
+struct folio *cohort_pcpa_test_cache_get(struct kunit *test, struct cohort_pcpa_test_cache *cache,
+					 unsigned long i);
+
 /* An area full of page cache. */
 void cohort_pcpa_test_full_begin(struct kunit *test, struct cohort_pcpa_test_cache *cache);
 void cohort_pcpa_test_full_end(struct kunit *test, struct cohort_pcpa_test_cache *cache);

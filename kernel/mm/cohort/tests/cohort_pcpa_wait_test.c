@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The page-cache-preferred area: what a client waits for, and what the background leaves
+ * alone.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/kthread.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/swap.h>
+
+#include "cohort_pcpa_test.h"
+
+/* Only a kernel that waits without an end takes as long. */
+#define FOR_EVER	(60 * HZ)
+
+/* What another task does meanwhile. */
+struct cohort_pcpa_test_task {
+	struct completion done;
+	unsigned long nr;	/* pages of a piece, or 0: a size */
+	unsigned long base;	/* first frame of what the size is for */
+	struct page *page;
+	int err;
+};
+
+static int cohort_pcpa_test_run(void *arg)
+{
+	struct cohort_pcpa_test_task *task = arg;
+
+	if (task->nr) {
+		task->page = cohort_pcpa_alloc(task->nr, GFP_KERNEL);
+		task->err = PTR_ERR_OR_ZERO(task->page);
+		if (!task->err)
+			cohort_pcpa_free(task->page, task->nr);
+	} else {
+		task->err = cohort_copies_resize(BLOCK_BYTES, PFN_PHYS((u64)task->base));
+	}
+	complete_all(&task->done);
+	return 0;
+}
+
+static void cohort_pcpa_test_start(struct kunit *test, struct cohort_pcpa_test_task *task)
+{
+	struct task_struct *thread;
+
+	init_completion(&task->done);
+	thread = kthread_run(cohort_pcpa_test_run, task, "cohort_pcpa_test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+}
+
+/* A page that is locked for as long as a user wants is an error in time. */
+static void cohort_pcpa_test_locked(struct kunit *test)
+{
+	struct cohort_pcpa_test_task client = { .nr = AREA_PAGES };
+	struct cohort_pcpa_test_cache cache;
+	struct folio *folio;
+
+	cohort_pcpa_test_full_begin(test, &cache);
+	folio = cohort_pcpa_test_cache_get(test, &cache, cache.nr / 2);
+	folio_lock(folio);
+	folio_put(folio);
+	cohort_pcpa_test_start(test, &client);
+	KUNIT_EXPECT_NE_MSG(test, wait_for_completion_timeout(&client.done, FOR_EVER), 0UL,
+			    "it waits for the page");
+	folio_unlock(folio);
+	wait_for_completion(&client.done);
+	KUNIT_EXPECT_EQ(test, client.err, -EBUSY);
+	cohort_pcpa_test_full_end(test, &cache);
+}
+
+/* One page of a file in frames that are otherwise free; locked. */
+static struct folio *cohort_pcpa_test_lone(struct kunit *test, struct cohort_pcpa_test_cache *cache,
+					   unsigned long *base)
+{
+	unsigned long i, nr = cohort_area_align();
+	struct folio *folio;
+
+	*base = cohort_frames_find(NUMA_NO_NODE, nr, 0);
+	KUNIT_ASSERT_NE(test, *base, 0UL);
+	folio = page_folio(pfn_to_page(*base + 5));
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(cache->inode->i_mapping, folio, cache->nr++,
+						GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_put(folio);
+	for (i = 0; i < nr; i++)
+		if (i != 5)
+			__free_page(pfn_to_page(*base + i));
+	lru_add_drain_all();
+	return folio;
+}
+
+/* What makes room for a size may wait for a page; clients of the area do not wait for it. */
+static void cohort_pcpa_test_beside_size(struct kunit *test)
+{
+	struct cohort_pcpa_test_task size = { .nr = 0 }, client = { .nr = 1 };
+	struct cohort_pcpa_test_cache cache;
+	struct folio *folio;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_test_cache_begin(test, &cache);
+	folio = cohort_pcpa_test_lone(test, &cache, &size.base);
+	cohort_pcpa_test_start(test, &size);
+	for (i = 0; i < 100 && !completion_done(&size.done); i++)
+		msleep(20);
+	KUNIT_EXPECT_FALSE_MSG(test, completion_done(&size.done), "the page was to be in the way");
+	cohort_pcpa_test_start(test, &client);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&client.done, FOR_EVER), 0UL);
+	folio_unlock(folio);
+	wait_for_completion(&size.done);
+	wait_for_completion(&client.done);
+	KUNIT_EXPECT_EQ(test, client.err, 0);
+	KUNIT_EXPECT_EQ(test, cohort_copies_resize(0, COHORT_ANY_BASE), 0);
+	cohort_pcpa_test_cache_end(&cache);
+	cohort_pcpa_test_end(test);
+}
+
+/* A driver's page, on loan, that is moved when the case wants it; what it sees meanwhile. */
+static struct page *cohort_pcpa_test_loan;
+static bool cohort_pcpa_test_stays;
+static unsigned int cohort_pcpa_test_tries, cohort_pcpa_test_in_vain;
+
+static bool cohort_pcpa_test_loan_isolate(struct page *page, isolate_mode_t mode)
+{
+	return true;
+}
+
+static void cohort_pcpa_test_loan_putback(struct page *page)
+{
+}
+
+static int cohort_pcpa_test_loan_migrate(struct page *dst, struct page *src,
+					 enum migrate_mode mode);
+
+static const struct movable_operations cohort_pcpa_test_lender = {
+	.isolate_page = cohort_pcpa_test_loan_isolate,
+	.putback_page = cohort_pcpa_test_loan_putback,
+	.migrate_page = cohort_pcpa_test_loan_migrate,
+};
+
+static int cohort_pcpa_test_loan_migrate(struct page *dst, struct page *src,
+					 enum migrate_mode mode)
+{
+	cohort_pcpa_test_tries++;
+	cohort_pcpa_test_in_vain += cohort_pcpa_state() == COHORT_PCACHE_ONLY;
+	if (READ_ONCE(cohort_pcpa_test_stays))
+		return -EAGAIN;
+	get_page(dst);
+	__SetPageMovable(dst, &cohort_pcpa_test_lender);
+	__ClearPageMovable(src);
+	put_page(src);
+	cohort_pcpa_test_loan = dst;
+	return MIGRATEPAGE_SUCCESS;
+}
+
+static void cohort_pcpa_test_lend(struct kunit *test, bool stays)
+{
+	struct page *page = cohort_area_take(0, COHORT_USE_LENT);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_TRUE(test, cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE, 0));
+	lock_page(page);
+	__SetPageMovable(page, &cohort_pcpa_test_lender);
+	unlock_page(page);
+	cohort_pcpa_test_loan = page;
+	cohort_pcpa_test_stays = stays;
+	cohort_pcpa_test_tries = 0;
+	cohort_pcpa_test_in_vain = 0;
+}
+
+static void cohort_pcpa_test_lend_end(void)
+{
+	struct page *page = cohort_pcpa_test_loan;
+
+	lock_page(page);
+	__ClearPageMovable(page);
+	unlock_page(page);
+	put_page(page);
+}
+
+/* A request has its own two seconds, whatever time another one took before. */
+static void cohort_pcpa_test_own_time(struct kunit *test)
+{
+	struct cohort_pcpa_test_task client = { .nr = AREA_PAGES };
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	mutex_lock(&cohort_pcpa_mutex);
+	cohort_pcpa_test_start(test, &client);
+	msleep(COHORT_CONTIG_MS + COHORT_CONTIG_MS / 4);
+	/* Only now: what tidies would have moved it. */
+	cohort_pcpa_test_lend(test, false);
+	mutex_unlock(&cohort_pcpa_mutex);
+	wait_for_completion(&client.done);
+	KUNIT_EXPECT_EQ(test, client.err, 0);
+	cohort_pcpa_test_lend_end();
+	cohort_pcpa_test_end(test);
+}
+
+/* The area stays the clients' while a piece takes longer than a turn of the timer. */
+static void cohort_pcpa_test_own_turn(struct kunit *test)
+{
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_test_lend(test, true);
+	WRITE_ONCE(cohort_pcpa_timer_ms, 20);
+	page = cohort_pcpa_alloc(AREA_PAGES, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(page), -EBUSY);
+	KUNIT_EXPECT_GT(test, cohort_pcpa_test_tries, 0U);
+	/* A busy host makes some of them late. */
+	KUNIT_EXPECT_LT(test, 2 * cohort_pcpa_test_in_vain, cohort_pcpa_test_tries);
+	WRITE_ONCE(cohort_pcpa_test_stays, false);
+	cohort_pcpa_test_lend_end();
+	cohort_pcpa_test_end(test);
+}
+
+/* Pages outside of the area. */
+static void cohort_pcpa_test_outside_add(struct kunit *test, struct cohort_pcpa_test_cache *cache)
+{
+	struct address_space *mapping = cache->inode->i_mapping;
+	struct folio *folio = filemap_alloc_folio(GFP_HIGHUSER_MOVABLE, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(mapping, folio, cache->nr++, GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
+static unsigned int cohort_pcpa_test_inside(struct kunit *test,
+					    struct cohort_pcpa_test_cache *cache)
+{
+	unsigned long i;
+	unsigned int nr = 0;
+
+	for (i = 0; i < cache->nr; i++) {
+		struct folio *folio = cohort_pcpa_test_cache_get(test, cache, i);
+
+		nr += !!cohort_chunk_of(folio_pfn(folio));
+		folio_put(folio);
+	}
+	return nr;
+}
+
+/* Pages of files are pulled in, those of a block device beside them are not. */
+static void cohort_pcpa_test_pulled(struct kunit *test)
+{
+	struct cohort_pcpa_test_cache files, device;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_test_cache_begin(test, &files);
+	cohort_pcpa_test_cache_begin(test, &device);
+	device.inode->i_mode = S_IFBLK | 0600;
+	for (i = 0; i < 512; i++) {
+		cohort_pcpa_test_outside_add(test, &files);
+		cohort_pcpa_test_outside_add(test, &device);
+	}
+	lru_add_drain_all();
+	for (i = 0; i < 500 && cohort_pcpa_test_inside(test, &files) < 128; i++) {
+		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat);
+		msleep(20);
+	}
+	KUNIT_EXPECT_GE(test, cohort_pcpa_test_inside(test, &files), 128U);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_inside(test, &device), 0U);
+	cohort_pcpa_test_cache_end(&device);
+	cohort_pcpa_test_cache_end(&files);
+	cohort_pcpa_test_end(test);
+}
+
+static struct kunit_case cohort_pcpa_wait_test_cases[] = {
+	KUNIT_CASE(cohort_pcpa_test_locked),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_beside_size),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_own_time),
+	KUNIT_CASE(cohort_pcpa_test_own_turn),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled),
+	{}
+};
+
+static struct kunit_suite cohort_pcpa_wait_test_suite = {
+	.name = "cohort_pcpa_wait",
+	.test_cases = cohort_pcpa_wait_test_cases,
+};
+kunit_test_suite(cohort_pcpa_wait_test_suite);
