@@ -308,6 +308,41 @@ static void entitled(void)
 	waitpid(pid, &status, 0);
 }
 
+/* What any user may try: to learn that a camera is on, or an address; to empty the area. */
+static void others(void)
+{
+	static const char *const secret[] = {
+		"base", "state", "free_kb", "cache_kb", "client_kb", "lent_kb", "other_kb", "stats",
+		"contig_client_kb",
+	};
+	static const char *const knobs[] = { "size", "contig_size", "announce", "min_order" };
+	char path[96];
+	int status, fd;
+	size_t i;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (setgid(1000) || setuid(1000))
+			claim(false, "an ordinary user");
+		for (i = 0; i < sizeof(secret) / sizeof(secret[0]); i++) {
+			snprintf(path, sizeof(path), AREA "%s", secret[i]);
+			if (open(path, O_RDONLY) >= 0)
+				printf("not ok any user reads %s\n", secret[i]);
+		}
+		for (i = 0; i < sizeof(knobs) / sizeof(knobs[0]); i++) {
+			snprintf(path, sizeof(path), AREA "%s", knobs[i]);
+			if (put(path, "4M") != -EACCES)
+				printf("not ok any user writes %s\n", knobs[i]);
+		}
+		fd = open("/proc/1/cohort_entitled", O_RDONLY);
+		claim(fd < 0 && heap_alloc("pcpa", PAGE) == -EACCES &&
+		      heap_alloc("pcpa-contig", PAGE) == -EACCES,
+		      "no other user knows of a client, or is one");
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+}
+
 static void sizes(void)
 {
 	static const struct {
@@ -448,6 +483,7 @@ int main(void)
 		contiguous();
 		pinned();
 		entitled();
+		others();
 		dirty();
 		sizes();
 		hog();

@@ -32,7 +32,8 @@ def test_every_parameter_is_in_the_kernels_list_and_in_the_guide() -> None:
 
 
 def test_every_file_of_sysfs_has_its_entry() -> None:
-    files = {name for _, name in re.findall(r"^COHORT_ATTR_R[OW]\((\w+), ([a-z]\w+)\)", TEXT, re.M)}
+    attributes = r"^COHORT_ATTR_R(?:O|W|OOT)\(\w+, ([a-z]\w+)\)"
+    files = set(re.findall(attributes, TEXT, re.MULTILINE))
     entries = set(
         re.findall(r"^What:\t\t/sys/kernel/mm/cohort/(?:[\w<>]+/)*(\w+)$", ABI, re.MULTILINE)
     )

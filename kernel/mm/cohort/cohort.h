@@ -331,6 +331,11 @@ ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
 	static struct kobj_attribute _group##_##_name##_attr =		\
 		__ATTR(_name, 0444, _group##_##_name##_show, NULL)
 
+/* What tells what some process does, or where memory is. */
+#define COHORT_ATTR_ROOT(_group, _name)					\
+	static struct kobj_attribute _group##_##_name##_attr =		\
+		__ATTR(_name, 0400, _group##_##_name##_show, NULL)
+
 #define COHORT_ATTR_RW(_group, _name)					\
 	static struct kobj_attribute _group##_##_name##_attr =		\
 		__ATTR(_name, 0644, _group##_##_name##_show, _group##_##_name##_store)

@@ -162,7 +162,7 @@ static ssize_t cohort_buffer_##_name##_show(struct kobject *kobj,	\
 {									\
 	return cohort_buffer_read(_which, buf);				\
 }									\
-COHORT_ATTR_RO(cohort_buffer, _name)
+COHORT_ATTR_ROOT(cohort_buffer, _name)
 
 BUFFER_COUNTER(order0, 0);
 BUFFER_COUNTER(order4, 4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/mm/cohort/pcpa/: the area.
+ * /sys/kernel/mm/cohort/pcpa/: the area.  All may read how large it is; what it is used for
+ * tells that a camera is on, so only root may read that.
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
@@ -57,7 +58,7 @@ static ssize_t cohort_pcpa_base_show(struct kobject *kobj, struct kobj_attribute
 	cohort_pcpa_sizes(&sizes);
 	return sysfs_emit(buf, "%llu\n", (u64)PFN_PHYS((u64)sizes.base));
 }
-COHORT_ATTR_RO(cohort_pcpa, base);
+COHORT_ATTR_ROOT(cohort_pcpa, base);
 
 static ssize_t cohort_pcpa_contig_size_show(struct kobject *kobj, struct kobj_attribute *attr,
 					    char *buf)
@@ -83,7 +84,7 @@ static ssize_t cohort_pcpa_contig_client_kb_show(struct kobject *kobj,
 	cohort_copies_stats(&stat);
 	return sysfs_emit(buf, "%lu\n", COHORT_KB(stat.client));
 }
-COHORT_ATTR_RO(cohort_pcpa, contig_client_kb);
+COHORT_ATTR_ROOT(cohort_pcpa, contig_client_kb);
 
 static ssize_t cohort_pcpa_min_order_show(struct kobject *kobj,
 					  struct kobj_attribute *attr, char *buf)
@@ -139,7 +140,7 @@ static ssize_t cohort_pcpa_state_show(struct kobject *kobj, struct kobj_attribut
 	return sysfs_emit(buf, "%s\n", cohort_pcpa_state() == COHORT_PCACHE_ONLY ?
 				       "pcache_only" : "anon_alloc");
 }
-COHORT_ATTR_RO(cohort_pcpa, state);
+COHORT_ATTR_ROOT(cohort_pcpa, state);
 
 #define PCPA_KB(_name, _field)						\
 static ssize_t cohort_pcpa_##_name##_show(struct kobject *kobj,		\
@@ -150,7 +151,7 @@ static ssize_t cohort_pcpa_##_name##_show(struct kobject *kobj,		\
 	cohort_pcpa_shown(&sizes);					\
 	return sysfs_emit(buf, "%lu\n", COHORT_KB(sizes._field));	\
 }									\
-COHORT_ATTR_RO(cohort_pcpa, _name)
+COHORT_ATTR_ROOT(cohort_pcpa, _name)
 
 PCPA_KB(free_kb, free);
 PCPA_KB(cache_kb, cache);
@@ -215,7 +216,7 @@ static ssize_t cohort_pcpa_stats_show(struct kobject *kobj, struct kobj_attribut
 			    atomic_long_read(&cohort_contig_ns_max));
 	return at;
 }
-COHORT_ATTR_RO(cohort_pcpa, stats);
+COHORT_ATTR_ROOT(cohort_pcpa, stats);
 
 static struct attribute *pcpa_attrs[] = {
 	&cohort_pcpa_size_attr.attr,
