@@ -26,6 +26,7 @@
 #include "area.h"
 
 #define AREA_MB 260
+#define CGROUP "/cgroup/client/"
 #define FILE_MB 420
 #define SMALL_MB 48
 #define UMOUNTS 20
@@ -343,6 +344,92 @@ static void others(void)
 	waitpid(pid, &status, 0);
 }
 
+static long cgroup_kb(const char *name)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), CGROUP "%s", name);
+	get(path, text, sizeof(text));
+	return atoll(text) / 1024;
+}
+
+/* 40 MB of a limit of 64 fit once; the buffer stays with a process that is not of the group. */
+static pid_t charged_client(int ready)
+{
+	pid_t holder, client = fork();
+	int fd, ok;
+
+	if (client)
+		return client;
+	put(CGROUP "cgroup.procs", "0");
+	fd = heap_alloc("pcpa", 40 * MB);
+	ok = fd >= 0 && heap_alloc("pcpa", 40 * MB) == -ENOMEM &&
+	     heap_alloc("pcpa-contig", 40 * MB) == -ENOMEM;
+	holder = fork();
+	if (!holder) {
+		put("/cgroup/cgroup.procs", "0");
+		holder = getpid();
+		if (write(ready, &holder, sizeof(holder)) == sizeof(holder))
+			pause();
+	}
+	_exit(!ok);
+}
+
+/* Buffers are charged to the memory cgroup that asked, until they are freed. */
+static void charged(void)
+{
+	int status, i, ready[2];
+	pid_t holder, client;
+
+	mkdir("/cgroup", 0755);
+	mount("cgroup2", "/cgroup", "cgroup2", 0, NULL);
+	put("/cgroup/cgroup.subtree_control", "+memory");
+	mkdir(CGROUP, 0755);
+	claim(!put(CGROUP "memory.max", "64M") && !pipe(ready), "a memory cgroup with a limit");
+	client = charged_client(ready[1]);
+	waitpid(client, &status, 0);
+	claim(!status, "beyond its limit it gets no buffer, and is not killed");
+	claim(read(ready[0], &holder, sizeof(holder)) == sizeof(holder) &&
+	      cgroup_kb("memory.current") >= 40 * 1024, "what another process holds is charged");
+	kill(holder, SIGKILL);
+	for (i = 0; i < 500 && cgroup_kb("memory.current") > 8 * 1024; i++)
+		usleep(20000);
+	claim(cgroup_kb("memory.current") <= 8 * 1024, "what is freed is charged no more");
+	pause_for_timer();
+}
+
+/* A user without rights has so much of the heaps and no more, by all of its processes. */
+static void limited(void)
+{
+	int status, fd, other;
+	pid_t pid;
+
+	chmod(HEAPS "pcpa", 0666);
+	claim(put(AREA "user_max", "1") == -EINVAL && !put(AREA "user_max", "48M"),
+	      "a user may have 48 MB");
+	pid = fork();
+	if (!pid) {
+		if (setgid(1000) || setuid(1000))
+			_exit(1);
+		fd = heap_alloc("pcpa", 32 * MB);
+		if (!fork())
+			_exit(heap_alloc("pcpa", 32 * MB) != -EDQUOT ||
+			      heap_alloc("pcpa", 16 * MB) < 0);
+		wait(&status);
+		close(fd);
+		other = heap_alloc("pcpa", 48 * MB);
+		_exit(fd < 0 || status || other < 0);
+	}
+	waitpid(pid, &status, 0);
+	claim(!status, "it gets no more, and the same again when it has freed it");
+	fd = heap_alloc("pcpa", 64 * MB);
+	claim(fd >= 0, "a process with rights is not held to that");
+	close(fd);
+	put(AREA "user_max", "0");
+	chmod(HEAPS "pcpa", 0600);
+	pause_for_timer();
+}
+
 static void sizes(void)
 {
 	static const struct {
@@ -484,6 +571,8 @@ int main(void)
 		pinned();
 		entitled();
 		others();
+		charged();
+		limited();
 		dirty();
 		sizes();
 		hog();

@@ -103,6 +103,28 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 	return page;
 }
 
+static struct page *cohort_buffer_piece(gfp_t gfp, unsigned int order, bool area)
+{
+	struct page *page = cohort_buffer_pages_noprof(gfp, order);
+
+	return page || !area || !cohort_pcpa_taking() ? page : cohort_pcpa_heap_page(gfp, order);
+}
+
+static struct page *cohort_buffer_measured(gfp_t gfp, unsigned int order, bool area)
+{
+	struct page *page;
+
+	if (!static_branch_unlikely(&cohort_buffer_key))
+		return cohort_buffer_piece(gfp, order, area);
+	page = cohort_buffer_piece(gfp & ~__GFP_ZERO, order, area);
+	if (!page)
+		return NULL;
+	if ((gfp & __GFP_ZERO) && !want_init_on_alloc(gfp & ~__GFP_ZERO))
+		cohort_buffer_zero(page, 1UL << order);
+	atomic64_inc(&cohort_buffer_count[order]);
+	return page;
+}
+
 /**
  * cohort_buffer_alloc() - allocate pages of an I/O buffer
  * @gfp: flags, usually with __GFP_ZERO
@@ -113,24 +135,17 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
  */
 struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order)
 {
-	struct page *page;
+	return cohort_buffer_measured(gfp, order, true);
+}
 
-	if (!static_branch_unlikely(&cohort_buffer_key)) {
-		page = cohort_buffer_pages_noprof(gfp, order);
-		if (!page && cohort_pcpa_taking())
-			page = cohort_pcpa_heap_page(gfp, order);
-		return page;
-	}
-
-	page = cohort_buffer_pages_noprof(gfp & ~__GFP_ZERO, order);
-	if (!page && cohort_pcpa_taking())
-		page = cohort_pcpa_heap_page(gfp & ~__GFP_ZERO, order);
-	if (!page)
-		return NULL;
-	if ((gfp & __GFP_ZERO) && !want_init_on_alloc(gfp & ~__GFP_ZERO))
-		cohort_buffer_zero(page, 1UL << order);
-	atomic64_inc(&cohort_buffer_count[order]);
-	return page;
+/**
+ * cohort_buffer_ordinary() - the same, and not of the area
+ * @gfp: flags, usually with __GFP_ZERO
+ * @order: order of the piece
+ */
+struct page *cohort_buffer_ordinary_noprof(gfp_t gfp, unsigned int order)
+{
+	return cohort_buffer_measured(gfp, order, false);
 }
 
 /* /sys/kernel/mm/cohort/buffer/ */

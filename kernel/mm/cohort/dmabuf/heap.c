@@ -203,11 +203,47 @@ static void cohort_heap_vunmap(struct dma_buf *dmabuf, struct iosys_map *map)
 	iosys_map_clear(map);
 }
 
+/**
+ * cohort_heap_buffer() - begin a buffer of the current task
+ * @len: bytes, whole pages
+ * @release: gives its pieces back
+ *
+ * Return: the buffer, without pieces yet, or ERR_PTR(): -EDQUOT, -ENOMEM.
+ */
+struct cohort_buffer *cohort_heap_buffer(unsigned long len,
+					 void (*release)(struct cohort_buffer *buffer))
+{
+	struct cohort_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
+	int err;
+
+	if (!buffer)
+		return ERR_PTR(-ENOMEM);
+	buffer->len = len;
+	buffer->release = release;
+	mutex_init(&buffer->lock);
+	INIT_LIST_HEAD(&buffer->users);
+	err = cohort_quota_take(buffer);
+	if (!err)
+		return buffer;
+	kfree(buffer);
+	return ERR_PTR(err);
+}
+
+/**
+ * cohort_heap_discard() - a buffer has no pieces, or no more
+ * @buffer: from cohort_heap_buffer()
+ */
+void cohort_heap_discard(struct cohort_buffer *buffer)
+{
+	cohort_quota_return(buffer);
+	sg_free_table(&buffer->table);
+	kfree(buffer);
+}
+
 static void cohort_heap_free(struct cohort_buffer *buffer)
 {
 	buffer->release(buffer);
-	sg_free_table(&buffer->table);
-	kfree(buffer);
+	cohort_heap_discard(buffer);
 }
 
 static void cohort_heap_release(struct dma_buf *dmabuf)
@@ -231,8 +267,8 @@ static const struct dma_buf_ops heap_ops = {
 /**
  * cohort_heap_export() - make a dma-buf of pieces
  * @heap: the heap it is of
- * @buffer: allocated with kzalloc(), with a table, a length and a way back; it
- *	and its pieces are the dma-buf's from now on, and gone after an error
+ * @buffer: from cohort_heap_buffer(), with a table; it and its pieces are the dma-buf's from
+ *	now on, and gone after an error
  * @fd_flags: of its descriptor
  */
 struct dma_buf *cohort_heap_export(struct dma_heap *heap, struct cohort_buffer *buffer,
@@ -241,8 +277,6 @@ struct dma_buf *cohort_heap_export(struct dma_heap *heap, struct cohort_buffer *
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 	struct dma_buf *dmabuf;
 
-	mutex_init(&buffer->lock);
-	INIT_LIST_HEAD(&buffer->users);
 	info.exp_name = dma_heap_get_name(heap);
 	info.ops = &heap_ops;
 	info.size = buffer->len;
@@ -257,32 +291,13 @@ struct dma_buf *cohort_heap_export(struct dma_heap *heap, struct cohort_buffer *
 /**
  * cohort_heap_one_piece() - make a dma-buf of contiguous pages
  * @heap: the heap it is of
- * @page: the first of them
- * @len: bytes
+ * @buffer: from cohort_heap_buffer(), and as for cohort_heap_export()
+ * @page: the first of its pages
  * @fd_flags: of its descriptor
- * @release: gives them back, also after an error
  */
-struct dma_buf *cohort_heap_one_piece(struct dma_heap *heap, struct page *page,
-				      unsigned long len, u32 fd_flags,
-				      void (*release)(struct cohort_buffer *buffer))
+struct dma_buf *cohort_heap_one_piece(struct dma_heap *heap, struct cohort_buffer *buffer,
+				      struct page *page, u32 fd_flags)
 {
-	struct cohort_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
-	struct cohort_buffer lost = { .len = len, .release = release };
-	struct scatterlist sg;
-	int err = -ENOMEM;
-
-	if (buffer)
-		err = sg_alloc_table(&buffer->table, 1, GFP_KERNEL);
-	if (err) {
-		sg_init_table(&sg, 1);
-		sg_set_page(&sg, page, len, 0);
-		lost.table = (struct sg_table){ .sgl = &sg, .nents = 1, .orig_nents = 1 };
-		release(&lost);
-		kfree(buffer);
-		return ERR_PTR(err);
-	}
-	sg_set_page(buffer->table.sgl, page, len, 0);
-	buffer->len = len;
-	buffer->release = release;
+	sg_set_page(buffer->table.sgl, page, buffer->len, 0);
 	return cohort_heap_export(heap, buffer, fd_flags);
 }

@@ -6,7 +6,8 @@
  *			as they come, and ordinary pages for what it has not
  *	pcpa-contig	one piece, or an error in bounded time
  *
- * A process that may open the heap is entitled: its file has an owner and a mode.  Unlike
+ * A process that may open the heap is entitled, as far as its memory cgroup and its user may
+ * have more (quota.c): its file has an owner and a mode.  Unlike
  * an entitled process's other requests these do not try the ordinary free
  * lists first, so that starting a camera takes nothing away from others.
  */
@@ -73,7 +74,7 @@ static struct page *cohort_heap_other_piece(unsigned long left, unsigned int max
 
 		if (orders[i] > max_order || left < 1UL << orders[i])
 			continue;
-		page = cohort_buffer_alloc(gfp, orders[i]);
+		page = cohort_buffer_ordinary(gfp, orders[i]);
 		if (page)
 			return page;
 	}
@@ -131,19 +132,20 @@ static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 static struct dma_buf *cohort_heap_pieces_allocate(struct dma_heap *heap, unsigned long len,
 						   u32 fd_flags, u64 heap_flags)
 {
-	struct cohort_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
+	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len),
+							  cohort_heap_release_pieces);
 	struct page *page, *next;
 	struct scatterlist *sg;
 	LIST_HEAD(pages);
 	int nr;
 
-	if (!buffer)
-		return ERR_PTR(-ENOMEM);
-	nr = cohort_heap_collect(PAGE_ALIGN(len) >> PAGE_SHIFT, &pages);
+	if (IS_ERR(buffer))
+		return ERR_CAST(buffer);
+	nr = cohort_heap_collect(buffer->len >> PAGE_SHIFT, &pages);
 	if (nr < 0 || sg_alloc_table(&buffer->table, nr, GFP_KERNEL)) {
 		if (nr >= 0)
 			cohort_heap_free_list(&pages);
-		kfree(buffer);
+		cohort_heap_discard(buffer);
 		return ERR_PTR(nr < 0 ? nr : -ENOMEM);
 	}
 	sg = buffer->table.sgl;
@@ -152,22 +154,27 @@ static struct dma_buf *cohort_heap_pieces_allocate(struct dma_heap *heap, unsign
 		sg_set_page(sg, page, page_size(page), 0);
 		sg = sg_next(sg);
 	}
-	buffer->len = PAGE_ALIGN(len);
-	buffer->release = cohort_heap_release_pieces;
 	return cohort_heap_export(heap, buffer, fd_flags);
 }
 
 static struct dma_buf *cohort_heap_contig_allocate(struct dma_heap *heap, unsigned long len,
 						   u32 fd_flags, u64 heap_flags)
 {
+	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len),
+							  cohort_heap_release_run);
 	unsigned long nr = PAGE_ALIGN(len) >> PAGE_SHIFT;
-	struct page *page = cohort_pcpa_alloc(nr, GFP_KERNEL);
+	struct page *page;
 
-	if (IS_ERR(page))
+	if (IS_ERR(buffer))
+		return ERR_CAST(buffer);
+	page = sg_alloc_table(&buffer->table, 1, GFP_KERNEL) ? ERR_PTR(-ENOMEM) :
+							       cohort_pcpa_alloc(nr, GFP_KERNEL);
+	if (IS_ERR(page)) {
+		cohort_heap_discard(buffer);
 		return ERR_CAST(page);
+	}
 	cohort_buffer_done(page, nr, -1);
-	return cohort_heap_one_piece(heap, page, nr << PAGE_SHIFT, fd_flags,
-				     cohort_heap_release_run);
+	return cohort_heap_one_piece(heap, buffer, page, fd_flags);
 }
 
 static const struct dma_heap_ops pieces_ops = { .allocate = cohort_heap_pieces_allocate };

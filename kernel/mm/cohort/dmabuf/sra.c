@@ -36,22 +36,37 @@ static void cohort_sra_release(struct cohort_buffer *buffer)
 	mutex_unlock(&sra_lock);
 }
 
-static struct dma_buf *cohort_sra_allocate(struct dma_heap *heap, unsigned long len, u32 fd_flags,
-					   u64 heap_flags)
+/* Return: the first frame's number here, or -1. */
+static long cohort_sra_claim(unsigned long nr)
 {
-	unsigned long nr = PAGE_ALIGN(len) >> PAGE_SHIFT, at;
-	struct page *page;
+	unsigned long at;
 
 	mutex_lock(&sra_lock);
 	at = bitmap_find_next_zero_area(sra_used, sra_nr, 0, nr, COHORT_GRANULE - 1);
 	if (at < sra_nr)
 		bitmap_set(sra_used, at, nr);
 	mutex_unlock(&sra_lock);
-	if (at >= sra_nr)
+	return at < sra_nr ? at : -1;
+}
+
+static struct dma_buf *cohort_sra_allocate(struct dma_heap *heap, unsigned long len, u32 fd_flags,
+					   u64 heap_flags)
+{
+	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len), cohort_sra_release);
+	unsigned long nr = PAGE_ALIGN(len) >> PAGE_SHIFT;
+	struct page *page;
+	long at;
+
+	if (IS_ERR(buffer))
+		return ERR_CAST(buffer);
+	at = sg_alloc_table(&buffer->table, 1, GFP_KERNEL) ? -1 : cohort_sra_claim(nr);
+	if (at < 0) {
+		cohort_heap_discard(buffer);
 		return ERR_PTR(-ENOMEM);
+	}
 	page = pfn_to_page(sra_base + at);
 	cohort_buffer_done(page, nr, -1);
-	return cohort_heap_one_piece(heap, page, nr << PAGE_SHIFT, fd_flags, cohort_sra_release);
+	return cohort_heap_one_piece(heap, buffer, page, fd_flags);
 }
 
 static const struct dma_heap_ops sra_ops = { .allocate = cohort_sra_allocate };

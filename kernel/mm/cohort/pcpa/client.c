@@ -16,6 +16,7 @@
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/kstrtox.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mempolicy.h>
 #include <linux/oom.h>
@@ -51,6 +52,7 @@
 int cohort_pcpa_node = NUMA_NO_NODE;
 unsigned int cohort_pcpa_min_order = 4;
 unsigned int cohort_pcpa_timer_ms = 500;
+unsigned long cohort_pcpa_user_max;
 
 static DEFINE_SPINLOCK(fsm_lock);
 static struct cohort_pcpa_fsm fsm;
@@ -359,17 +361,27 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
  * @order: its order
  *
  * The heap asks for large pieces without reclaim because that takes long as a
- * rule; its callers may sleep all the same.
+ * rule; its callers may sleep all the same.  What they get is charged to the task's memory
+ * cgroup, so that its limit holds for the area, too.
  *
  * Return: pages for an entitled process, or NULL.
  */
 struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
 {
+	const gfp_t charge = GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	struct page *page;
+
 	gfp = current_gfp_context(gfp);
 	if (!cohort_pcpa_taking() || !cohort_pcpa_entitled_to(gfp, order) ||
 	    !cohort_pcpa_may_reclaim(gfp | __GFP_RECLAIM))
 		return NULL;
-	return cohort_pcpa_client_page(gfp, order, 0, NULL);
+	page = cohort_pcpa_client_page(gfp, order, 0, NULL);
+	/* Freed, it is uncharged, whichever task has it then. */
+	if (page && memcg_kmem_charge_page(page, charge, order)) {
+		__free_pages(page, order);
+		return NULL;
+	}
+	return page;
 }
 
 /**

@@ -194,6 +194,8 @@ int cohort_pcpa_resize(u64 size, u64 base);
 extern int cohort_pcpa_node;
 extern unsigned int cohort_pcpa_min_order;
 extern unsigned int cohort_pcpa_timer_ms;
+/* Pages of buffers that a user without CAP_SYS_RESOURCE may have; 0: any number. */
+extern unsigned long cohort_pcpa_user_max;
 enum cohort_pcpa_state cohort_pcpa_state(void);
 bool cohort_pcpa_spare(int nid, unsigned long pages);
 void cohort_pcpa_want(void);

@@ -120,6 +120,25 @@ static ssize_t cohort_pcpa_timer_ms_store(struct kobject *kobj, struct kobj_attr
 }
 COHORT_ATTR_RW(cohort_pcpa, timer_ms);
 
+static ssize_t cohort_pcpa_user_max_show(struct kobject *kobj, struct kobj_attribute *attr,
+					 char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", READ_ONCE(cohort_pcpa_user_max) << PAGE_SHIFT);
+}
+
+static ssize_t cohort_pcpa_user_max_store(struct kobject *kobj, struct kobj_attribute *attr,
+					  const char *buf, size_t len)
+{
+	u64 size, base;
+
+	if (cohort_pcpa_parse(buf, &size, &base) || base != COHORT_ANY_BASE ||
+	    size & ~PAGE_MASK)
+		return -EINVAL;
+	WRITE_ONCE(cohort_pcpa_user_max, PHYS_PFN(size));
+	return len;
+}
+COHORT_ATTR_RW(cohort_pcpa, user_max);
+
 static ssize_t cohort_pcpa_announce_store(struct kobject *kobj, struct kobj_attribute *attr,
 					  const char *buf, size_t len)
 {
@@ -225,6 +244,7 @@ static struct attribute *pcpa_attrs[] = {
 	&cohort_pcpa_contig_client_kb_attr.attr,
 	&cohort_pcpa_min_order_attr.attr,
 	&cohort_pcpa_timer_ms_attr.attr,
+	&cohort_pcpa_user_max_attr.attr,
 	&cohort_pcpa_announce_attr.attr,
 	&cohort_pcpa_state_attr.attr,
 	&cohort_pcpa_free_kb_attr.attr,
