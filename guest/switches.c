@@ -15,7 +15,7 @@
 static const char *const files[] = {
 	"region/enabled", "region/order", "cpb/enabled", "cpb/order", "cpb/refill",
 	"rightsize/enabled", "pcpa/size", "pcpa/contig_size", "pcpa/base", "pcpa/min_order",
-	"pcpa/timer_ms", "vnode/layout", "vnode/default",
+	"pcpa/timer_ms", "pcpa/below", "vnode/layout", "vnode/default",
 };
 
 /* Files that are not there are left out. */

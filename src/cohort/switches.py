@@ -29,8 +29,9 @@ NUMBERS = {
 """The least and the greatest value of each."""
 CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "remnants")}
 AREAS = ("cohort.pcpa", "cohort.pcpa_contig", "cohort.sra")
+BELOW = "cohort.pcpa_below"
 LAYOUT, DEFAULT_NODE = "cohort.vnode", "cohort.vnode_default"
-PARAMETERS = ("cohort", *NUMBERS, *CHOICES, LAYOUT, DEFAULT_NODE, *AREAS)
+PARAMETERS = ("cohort", *NUMBERS, *CHOICES, LAYOUT, DEFAULT_NODE, *AREAS, BELOW)
 
 _AREA = re.compile(r"([1-9][0-9]*)([KMG])(?:@(?:(0x[0-9a-fA-F]+)|([0-9]+)([KMG]?)))?")
 _NODE = re.compile(r"[a-z][a-z0-9_-]{0,14}")
@@ -100,6 +101,10 @@ def problem(word: str) -> str | None:
         return None if value in choices else f"{word}: not one of {_list(choices)}"
     if name in AREAS:
         return _area_problem(word, value)
+    if name == BELOW:
+        found = area(value)
+        good = found is not None and found[1] is None
+        return None if good else f"{word}: not an address with K, M or G"
     if name == LAYOUT:
         return _layout_problem(word, value)
     return None if _NODE.fullmatch(value) else f"{word}: no node's name"

@@ -46,6 +46,7 @@ def test_file_systems_end_while_room_is_made(
         (("cohort.pcpa=64M@1M",), "not aligned to a pageblock"),
         (("cohort.pcpa=64M", "cohort.pcpa=64M"), "given twice"),
         (("cohort.pcpa=much",), "expected SIZE"),
+        (("cohort.pcpa=64M", "cohort.pcpa_below=32M"), "no such piece of memory"),
         (("cohort.pcpa=64M", "cohort.pcpa_min_order=9"), "expected 0 to 8"),
         (("cohort.pcpa=64M", "cohort.pcpa_timer_ms=0"), "expected 1 to"),
     ],

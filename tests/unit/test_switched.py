@@ -83,6 +83,7 @@ def test_as_asked(words: tuple[str, ...], files: dict[str, str]) -> None:
             ["region/order is 8, not 6"],
         ),
         (("cohort.pcpa=260M",), OFF, ["pcpa/size is 0, not 272629760"]),
+        (("cohort.pcpa_below=1G",), OFF, ["pcpa/below is absent, not 1073741824"]),
         (("cohort.vnode=a:512M,b:rest",), OFF, ["vnode/layout is absent, not a:512M,b:rest"]),
         ((), OFF | {"vnode/layout": "a:1G,b:rest"}, ["vnode/layout is a:1G,b:rest, not absent"]),
         (("cohort.sra=260M",), OFF, ["a static reserve is not there"]),

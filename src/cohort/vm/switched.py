@@ -79,6 +79,8 @@ def wanted(words: Sequence[str]) -> dict[str, str]:
         files["pcpa/base"] = str(base)
     size, _ = switches.area(given.get("cohort.pcpa_contig", "")) or (0, None)
     files["pcpa/contig_size"] = str(size)
+    if below := switches.area(given.get(switches.BELOW, "")):
+        files["pcpa/below"] = str(below[0])
     return files | {file: given[name] for name, file in FILES.items() if name in given}
 
 

@@ -95,7 +95,7 @@ static int __init cohort_sra_reserve(void)
 	if (!why) {
 		sra_used = bitmap_zalloc(nr, GFP_KERNEL);
 		sra_base = cohort_frames_find(NUMA_NO_NODE, nr, boot_base == COHORT_ANY_BASE ?
-					      0 : PHYS_PFN(boot_base));
+					      0 : PHYS_PFN(boot_base), ULONG_MAX);
 		if (!sra_used || !sra_base)
 			why = "no such piece of memory can be emptied";
 	}

@@ -50,6 +50,7 @@
 #define PLENTY_SHIFT	2
 
 int cohort_pcpa_node = NUMA_NO_NODE;
+unsigned long cohort_pcpa_below = ULONG_MAX;
 unsigned int cohort_pcpa_min_order = 4;
 unsigned int cohort_pcpa_timer_ms = 500;
 unsigned long cohort_pcpa_user_max;
@@ -523,6 +524,21 @@ static int __init cohort_pcpa_node_setup(char *text)
 	return 0;
 }
 early_param("cohort.pcpa_node", cohort_pcpa_node_setup);
+
+static int __init cohort_pcpa_below_setup(char *text)
+{
+	u64 end, base;
+
+	if (!text || cohort_pcpa_parse(text, &end, &base) || base != COHORT_ANY_BASE ||
+	    !PHYS_PFN(end)) {
+		pr_err("cohort.pcpa_below=%s: no address; staying off\n", text ?: "");
+		boot_bad = true;
+		return 0;
+	}
+	cohort_pcpa_below = PHYS_PFN(end);
+	return 0;
+}
+early_param("cohort.pcpa_below", cohort_pcpa_below_setup);
 
 static int __init cohort_pcpa_min_order_setup(char *text)
 {

@@ -406,7 +406,7 @@ static int cohort_copies_make(struct cohort_copies *c, unsigned long nr, unsigne
 	c->client = bitmap_zalloc(nr, GFP_KERNEL);
 	c->late = bitmap_zalloc(nr, GFP_KERNEL);
 	if (c->copy && c->table && c->client && c->late)
-		c->base = cohort_frames_find(cohort_pcpa_node, nr, base);
+		c->base = cohort_frames_find(cohort_pcpa_node, nr, base, cohort_pcpa_below);
 	if (!c->base) {
 		cohort_copies_release(c);
 		return -ENOMEM;

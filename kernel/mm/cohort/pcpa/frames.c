@@ -99,11 +99,12 @@ static int cohort_frames_grab(unsigned long base, unsigned long nr)
 }
 
 /* From the top down: what lies lowest is what devices with short addresses need. */
-static unsigned long cohort_frames_find_in_zone(struct zone *zone, unsigned long nr)
+static unsigned long cohort_frames_find_in_zone(struct zone *zone, unsigned long nr,
+						unsigned long below)
 {
 	unsigned long align = cohort_area_align();
 	unsigned long lowest = ALIGN(zone->zone_start_pfn, align);
-	unsigned long pfn = ALIGN_DOWN(zone_end_pfn(zone), align);
+	unsigned long pfn = ALIGN_DOWN(min(zone_end_pfn(zone), below), align);
 	unsigned long end = pfn;
 	unsigned long deadline = jiffies + FIND_TIME;
 	unsigned int tries = FIND_TRIES;
@@ -130,17 +131,19 @@ static unsigned long cohort_frames_find_in_zone(struct zone *zone, unsigned long
  * @nid: node, NUMA_NO_NODE for any
  * @nr: how many, a multiple of cohort_area_align()
  * @base: the first of them, 0 for any
+ * @below: none is this one or beyond; ULONG_MAX for any
  *
  * Context: sleeps, migrates, does not kill.
  * Return: the first frame; each is allocated with one reference. 0 if there are none.
  */
-unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base)
+unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base,
+				 unsigned long below)
 {
 	struct pglist_data *pgdat;
 	int z;
 
 	if (base)
-		return pfn_to_online_page(base) &&
+		return base < below && nr <= below - base && pfn_to_online_page(base) &&
 		       cohort_frames_ordinary(base, base + nr, page_zone(pfn_to_page(base))) &&
 		       !cohort_frames_kept(base, base + nr) &&
 		       !cohort_frames_grab(base, nr) ? base : 0;
@@ -151,7 +154,7 @@ unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base)
 			struct zone *zone = &pgdat->node_zones[z];
 
 			if (populated_zone(zone) && zone_managed_pages(zone) > nr)
-				base = cohort_frames_find_in_zone(zone, nr);
+				base = cohort_frames_find_in_zone(zone, nr, below);
 			if (base)
 				return base;
 		}
@@ -241,9 +244,11 @@ static int cohort_area_extend(unsigned long nr, bool moves)
 	struct zone *zone = cohort_area.zone;
 	unsigned long more = nr - cohort_area.nr, base = cohort_area.base, got;
 
-	got = cohort_frames_find(zone_to_nid(zone), more, base + cohort_area.nr);
+	got = cohort_frames_find(zone_to_nid(zone), more, base + cohort_area.nr,
+				 cohort_pcpa_below);
 	if (!got && moves && base > more) {
-		got = cohort_frames_find(zone_to_nid(zone), more, base - more);
+		got = cohort_frames_find(zone_to_nid(zone), more, base - more,
+					 cohort_pcpa_below);
 		base = got ? got : base;
 	}
 	if (!got)
@@ -265,7 +270,7 @@ static int cohort_area_new(unsigned long nr, unsigned long base)
 {
 	struct zone *zone;
 
-	base = cohort_frames_find(cohort_pcpa_node, nr, base);
+	base = cohort_frames_find(cohort_pcpa_node, nr, base, cohort_pcpa_below);
 	if (!base)
 		return -ENOMEM;
 	if (cohort_keeper_on(&cohort_pcpa_keeper)) {

@@ -184,7 +184,8 @@ bool cohort_area_unhold(unsigned long start, unsigned long nr, bool keep);
 extern struct mutex cohort_size_mutex;
 extern struct mutex cohort_pcpa_mutex;
 unsigned long cohort_area_align(void);
-unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base);
+unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base,
+				 unsigned long below);
 void cohort_frames_free(unsigned long base, unsigned long nr);
 int cohort_size_check(u64 size, u64 base, const char *what);
 void cohort_size_tell(u64 size, const char *what, const char *why);
@@ -192,6 +193,8 @@ int cohort_pcpa_resize(u64 size, u64 base);
 
 /* client.c */
 extern int cohort_pcpa_node;
+/* The first frame that what is set aside does not have, for devices that do not reach it. */
+extern unsigned long cohort_pcpa_below;
 extern unsigned int cohort_pcpa_min_order;
 extern unsigned int cohort_pcpa_timer_ms;
 /* Pages of buffers that a user without CAP_SYS_RESOURCE may have; 0: any number. */

@@ -60,6 +60,14 @@ static ssize_t cohort_pcpa_base_show(struct kobject *kobj, struct kobj_attribute
 }
 COHORT_ATTR_ROOT(cohort_pcpa, base);
 
+static ssize_t cohort_pcpa_below_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	u64 end = cohort_pcpa_below == ULONG_MAX ? 0 : PFN_PHYS((u64)cohort_pcpa_below);
+
+	return sysfs_emit(buf, "%llu\n", end);
+}
+COHORT_ATTR_RO(cohort_pcpa, below);
+
 static ssize_t cohort_pcpa_contig_size_show(struct kobject *kobj, struct kobj_attribute *attr,
 					    char *buf)
 {
@@ -240,6 +248,7 @@ COHORT_ATTR_ROOT(cohort_pcpa, stats);
 static struct attribute *pcpa_attrs[] = {
 	&cohort_pcpa_size_attr.attr,
 	&cohort_pcpa_base_attr.attr,
+	&cohort_pcpa_below_attr.attr,
 	&cohort_pcpa_contig_size_attr.attr,
 	&cohort_pcpa_contig_client_kb_attr.attr,
 	&cohort_pcpa_min_order_attr.attr,

@@ -186,8 +186,8 @@ static void cohort_pcpa_test_beside(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	base = cohort_pcpa_test_look().base;
-	KUNIT_EXPECT_EQ(test, cohort_frames_find(NUMA_NO_NODE, nr, base), 0UL);
-	at = cohort_frames_find(NUMA_NO_NODE, nr, 0);
+	KUNIT_EXPECT_EQ(test, cohort_frames_find(NUMA_NO_NODE, nr, base, ULONG_MAX), 0UL);
+	at = cohort_frames_find(NUMA_NO_NODE, nr, 0, ULONG_MAX);
 	KUNIT_EXPECT_TRUE(test, at && (at + nr <= base || at >= base + AREA_PAGES));
 	for (i = 0; at && i < nr; i++)
 		__free_page(pfn_to_page(at + i));
@@ -253,7 +253,7 @@ static void cohort_pcpa_test_not_grown(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_resize(0, COHORT_ANY_BASE), 0);
-	base = cohort_frames_find(NUMA_NO_NODE, 2 * nr, 0);
+	base = cohort_frames_find(NUMA_NO_NODE, 2 * nr, 0, ULONG_MAX);
 	KUNIT_ASSERT_NE(test, base, 0UL);
 	cohort_frames_free(base, nr);
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_resize(bytes, PFN_PHYS((u64)base)), 0);
@@ -266,6 +266,29 @@ static void cohort_pcpa_test_not_grown(struct kunit *test)
 	cohort_frames_free(base + nr, nr);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(2 * bytes, PFN_PHYS((u64)base)), 0);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, 2 * nr);
+	cohort_pcpa_test_end(test);
+}
+
+/* For a device that does not reach all of memory: below an address, also when it grows. */
+static void cohort_pcpa_test_below(struct kunit *test)
+{
+	unsigned long nr = cohort_area_align(), at, before = cohort_pcpa_below;
+	u64 bytes = PFN_PHYS((u64)nr);
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_resize(0, COHORT_ANY_BASE), 0);
+	at = cohort_frames_find(NUMA_NO_NODE, 2 * nr, 0, ULONG_MAX);
+	KUNIT_ASSERT_NE(test, at, 0UL);
+	cohort_frames_free(at, 2 * nr);
+	KUNIT_EXPECT_EQ(test, cohort_frames_find(NUMA_NO_NODE, nr, at, at + nr - 1), 0UL);
+	cohort_pcpa_below = at + nr + nr / 2;
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(bytes, COHORT_ANY_BASE), 0);
+	KUNIT_EXPECT_LE(test, cohort_pcpa_test_look().base + nr, at + nr);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(2 * bytes, COHORT_ANY_BASE), 0);
+	KUNIT_EXPECT_LE(test, cohort_pcpa_test_look().base + 2 * nr, at + nr);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(0, COHORT_ANY_BASE), 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_resize(bytes, PFN_PHYS((u64)(at + nr))), -ENOMEM);
+	cohort_pcpa_below = before;
 	cohort_pcpa_test_end(test);
 }
 
@@ -300,6 +323,7 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_window),
 	KUNIT_CASE(cohort_pcpa_test_window_lost),
 	KUNIT_CASE(cohort_pcpa_test_not_grown),
+	KUNIT_CASE(cohort_pcpa_test_below),
 	KUNIT_CASE(cohort_pcpa_test_beside_blocks),
 	{}
 };

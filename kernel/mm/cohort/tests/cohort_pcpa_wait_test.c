@@ -78,7 +78,7 @@ static struct folio *cohort_pcpa_test_lone(struct kunit *test, struct cohort_pcp
 	unsigned long i, nr = cohort_area_align();
 	struct folio *folio;
 
-	*base = cohort_frames_find(NUMA_NO_NODE, nr, 0);
+	*base = cohort_frames_find(NUMA_NO_NODE, nr, 0, ULONG_MAX);
 	KUNIT_ASSERT_NE(test, *base, 0UL);
 	folio = page_folio(pfn_to_page(*base + 5));
 	KUNIT_ASSERT_EQ(test, filemap_add_folio(cache->inode->i_mapping, folio, cache->nr++,
