@@ -20,7 +20,7 @@ NODE_LEAST = 32 * MIB
 SCHEMES = ("off", "region", "cpb", "rightsize")
 RIVALS = {"region", "cpb"}
 NUMBERS = {
-    "cohort.region_order": (5, 8),
+    "cohort.region_order": (5, 9),
     "cohort.cpb_order": (1, 4),
     "cohort.pcpa_min_order": (0, 8),
     "cohort.pcpa_timer_ms": (1, 60_000),
@@ -31,7 +31,8 @@ CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "
 AREAS = ("cohort.pcpa", "cohort.pcpa_contig", "cohort.sra")
 BELOW = "cohort.pcpa_below"
 LAYOUT, DEFAULT_NODE = "cohort.vnode", "cohort.vnode_default"
-PARAMETERS = ("cohort", *NUMBERS, *CHOICES, LAYOUT, DEFAULT_NODE, *AREAS, BELOW)
+HEAP_ORDERS = "cohort.heap_orders"
+PARAMETERS = ("cohort", *NUMBERS, *CHOICES, HEAP_ORDERS, LAYOUT, DEFAULT_NODE, *AREAS, BELOW)
 
 _AREA = re.compile(r"([1-9][0-9]*)([KMG])(?:@(?:(0x[0-9a-fA-F]+)|([0-9]+)([KMG]?)))?")
 _NODE = re.compile(r"[a-z][a-z0-9_-]{0,14}")
@@ -105,6 +106,9 @@ def problem(word: str) -> str | None:
         found = area(value)
         good = found is not None and found[1] is None
         return None if good else f"{word}: not an address with K, M or G"
+    if name == HEAP_ORDERS:
+        fine = re.fullmatch("[1-9],[1-9],0", value) and value[0] > value[2]
+        return None if fine else f"{word}: not three orders that fall from 9 at most to 0"
     if name == LAYOUT:
         return _layout_problem(word, value)
     return None if _NODE.fullmatch(value) else f"{word}: no node's name"

@@ -121,7 +121,7 @@ static void order_ok(void)
 	long order;
 
 	for (order = -100; order <= 100; order++)
-		EXPECT_EQ(cohort_order_ok(order), order >= 5 && order <= 8);
+		EXPECT_EQ(cohort_order_ok(order), order >= 5 && order <= 9);
 	EXPECT(!cohort_order_ok((1L << 32) + 6));
 	EXPECT(!cohort_order_ok(INT64_MIN));
 	EXPECT(!cohort_order_ok(INT64_MAX));
@@ -200,6 +200,28 @@ static void schemes_random(void)
 	}
 }
 
+static void heap_orders(void)
+{
+	static const char *const bad[] = {
+		"", "9", "9,4", "9,4,", "9,4,0,", "9,4,1", "4,9,0", "9,0,0", "9,9,0", "9:4:0",
+		":,4,0", "9,4,0x", "10,4,0", "a,4,0", "0,0,0", " 9,4,0", "8,4,-",
+	};
+	unsigned int orders[COHORT_HEAP_ORDERS] = { 7, 7, 7 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		char *text = strdup(bad[i]);
+
+		EXPECT_EQ(cohort_parse_heap_orders(text, orders), -EINVAL);
+		EXPECT(orders[0] == 7 && orders[1] == 7 && orders[2] == 7);
+		free(text);
+	}
+	EXPECT_EQ(cohort_parse_heap_orders("9,4,0", orders), 0);
+	EXPECT(orders[0] == 9 && orders[1] == 4 && orders[2] == 0);
+	EXPECT_EQ(cohort_parse_heap_orders("2,1,0", orders), 0);
+	EXPECT(orders[0] == 2 && orders[1] == 1 && orders[2] == 0);
+}
+
 static enum cohort_class model_class(int adj)
 {
 	switch (adj) {
@@ -268,6 +290,7 @@ int main(int argc, char **argv)
 		{ "schemes_rejected", schemes_rejected },
 		{ "schemes_random", schemes_random },
 		{ "class_of", class_of },
+		{ "heap_orders", heap_orders },
 	};
 	unsigned int order;
 	size_t i;

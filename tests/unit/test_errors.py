@@ -61,7 +61,7 @@ def test_an_unknown_scheme_in_a_policy(own_out: Path, tmp_path: Path, cohort: Co
         (("kernel", "build", "--config", "base,x86_64,gone"), "no configuration fragment gone"),
         (("kernel", "build", "--config", "base"), "name no machine"),
         (("run", "none", "--append", "cohort=regoin"), "cohort=regoin: no scheme 'regoin'"),
-        (("run", "none", "--append", "cohort.region_order=9"), "not a number from 5 to 8"),
+        (("run", "none", "--append", "cohort.region_order=10"), "not a number from 5 to 9"),
         (("run", "none", "--append", "cohort.pcpa=261M"), "not a multiple of a pageblock, 2M"),
         (("run", "pcpa", "--append", "cohort.pcpa=64M"), "cohort.pcpa=64M: given twice"),
         (("run", "vnode", "--memory", "512"), "policy vnode on phone-2g: cmdline: cohort.vnode="),

@@ -12,9 +12,10 @@ from cohort.errors import UsageError
         *("quiet", "root=/dev/x", "cohortx=1", "xcohort.cpb_order=9"),
         *("cohort=off", "cohort=region", "cohort=cpb", "cohort=cpb,cpb"),
         *("cohort=rightsize", "cohort=region,rightsize", "cohort=rightsize,cpb"),
-        *(f"cohort.region_order={order}" for order in (5, 6, 7, 8)),
+        *(f"cohort.region_order={order}" for order in (5, 6, 7, 8, 9)),
         *(f"cohort.cpb_order={order}" for order in (1, 2, 3, 4)),
         *("cohort.region_vmalloc=0", "cohort.region_vmalloc=1", "profile=4"),
+        *("cohort.heap_orders=9,4,0", "cohort.heap_orders=2,1,0"),
         *("cohort.cpb_refill=split", "cohort.cpb_refill=remnants"),
         *("cohort.vnode=trusted:512M,untrusted:rest", "cohort.vnode=a:1G,b-2:20%,c:rest"),
         "cohort.vnode_default=untrusted",
@@ -40,8 +41,12 @@ def test_accepted(word: str) -> None:
         ("cohort=cpb,region,cpb", "cpb and region exclude each other"),
         ("cohort=off,cpb", "off stands alone"),
         ("cohort.pony=1", "no such parameter"),
-        ("cohort.region_order=4", "not a number from 5 to 8"),
+        ("cohort.region_order=4", "not a number from 5 to 9"),
         ("cohort.region_vmalloc=no", "not one of 0, 1"),
+        *(
+            (f"cohort.heap_orders={x}", "not three orders that fall")
+            for x in ("", "9,4", "4,9,0", "9,4,1", "10,4,0", "9,4,0,", "9,0,0", "9 4 0")
+        ),
         ("cohort.cpb_order=0", "not a number from 1 to 4"),
         ("cohort.cpb_order=5", "not a number from 1 to 4"),
         ("cohort.cpb_order=-1", "not a number from 1 to 4"),

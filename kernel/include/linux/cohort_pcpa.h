@@ -19,6 +19,15 @@ struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order);
 	alloc_hooks(IS_ENABLED(CONFIG_COHORT) ? cohort_buffer_alloc_noprof(gfp, order) : \
 						alloc_pages_noprof(gfp, order))
 
+/* The system heap's table of orders, which the boot line may overwrite. */
+#ifdef CONFIG_COHORT
+#define cohort_heap_table __ro_after_init unsigned int
+void cohort_heap_orders(unsigned int *orders);
+#else
+#define cohort_heap_table const unsigned int
+#define cohort_heap_orders(orders) do { } while (0)
+#endif
+
 /**
  * cohort_buffer_order() - how large the next piece of an I/O buffer may be
  * @order: of the last piece

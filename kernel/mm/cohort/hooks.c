@@ -209,6 +209,15 @@ static int __init cohort_region_order_setup(char *text)
 }
 early_param("cohort.region_order", cohort_region_order_setup);
 
+static int __init cohort_heap_orders_setup(char *text)
+{
+	if (!text || cohort_parse_heap_orders(text, cohort_buffer_orders))
+		return cohort_refuse("cohort.heap_orders", text,
+				     "three orders that fall from 9 at most to 0");
+	return 0;
+}
+early_param("cohort.heap_orders", cohort_heap_orders_setup);
+
 static int __init cohort_region_vmalloc_setup(char *text)
 {
 	if (!text || kstrtobool(text, &cohort_region_vmalloc))

@@ -20,7 +20,7 @@
 
 static struct cohort_table cohort_no_table;
 struct cohort_table *cohort_table __read_mostly = &cohort_no_table;
-unsigned int cohort_slot_order __read_mostly = COHORT_MAX_ORDER;
+unsigned int cohort_slot_order __read_mostly = COHORT_DEFAULT_ORDER;
 
 static unsigned long cohort_orders;	/* bit o: blocks of this order were ever used */
 /* Making spans and zones; inside cohort_mutex, and of hotplug of memory. */

@@ -22,8 +22,21 @@
 
 static DEFINE_STATIC_KEY_FALSE(cohort_buffer_key);
 
+/* As the boot line has them: the system heap's own where the first one is 0. */
+unsigned int cohort_buffer_orders[COHORT_HEAP_ORDERS] __ro_after_init;
+
 static atomic64_t cohort_buffer_count[MAX_PAGE_ORDER + 1];
 static atomic64_t cohort_buffer_zero_ns;
+
+/**
+ * cohort_heap_orders() - the orders of which the system heap makes buffers
+ * @orders: COHORT_HEAP_ORDERS of them; overwritten if the boot line has others
+ */
+void cohort_heap_orders(unsigned int *orders)
+{
+	if (cohort_buffer_orders[0])
+		memcpy(orders, cohort_buffer_orders, sizeof(cohort_buffer_orders));
+}
 
 static void cohort_buffer_zero(struct page *page, unsigned long nr)
 {
@@ -182,6 +195,7 @@ COHORT_ATTR_ROOT(cohort_buffer, _name)
 BUFFER_COUNTER(order0, 0);
 BUFFER_COUNTER(order4, 4);
 BUFFER_COUNTER(order8, 8);
+BUFFER_COUNTER(order9, 9);
 BUFFER_COUNTER(zero_ns, MAX_PAGE_ORDER + 1);
 
 static struct attribute *buffer_attrs[] = {
@@ -189,6 +203,7 @@ static struct attribute *buffer_attrs[] = {
 	&cohort_buffer_order0_attr.attr,
 	&cohort_buffer_order4_attr.attr,
 	&cohort_buffer_order8_attr.attr,
+	&cohort_buffer_order9_attr.attr,
 	&cohort_buffer_zero_ns_attr.attr,
 	NULL,
 };

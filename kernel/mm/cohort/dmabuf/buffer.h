@@ -7,6 +7,9 @@
 
 #include <linux/cohort_pcpa.h>
 
+#include "../lib/arith.h"
+
+extern unsigned int cohort_buffer_orders[COHORT_HEAP_ORDERS];
 extern const struct attribute_group cohort_buffer_group;
 struct page *cohort_buffer_ordinary_noprof(gfp_t gfp, unsigned int order);
 #define cohort_buffer_ordinary(...) alloc_hooks(cohort_buffer_ordinary_noprof(__VA_ARGS__))

@@ -44,6 +44,34 @@ bool cohort_set_order_ok(long order)
 	return order >= COHORT_MIN_SET_ORDER && order <= COHORT_MAX_SET_ORDER;
 }
 
+/**
+ * cohort_parse_heap_orders() - read the value of the cohort.heap_orders= parameter
+ * @text: COHORT_HEAP_ORDERS digits, comma separated: they fall, and the last is 0
+ * @orders: result; untouched on error
+ *
+ * Return: 0, or -EINVAL.
+ */
+int cohort_parse_heap_orders(const char *text, unsigned int orders[COHORT_HEAP_ORDERS])
+{
+	unsigned int i, last = COHORT_MAX_HEAP_ORDER + 1;
+
+	if (strlen(text) != 2 * COHORT_HEAP_ORDERS - 1)
+		return -EINVAL;
+	for (i = 0; i < COHORT_HEAP_ORDERS; i++) {
+		unsigned int order = text[2 * i] - '0';
+		char then = i < COHORT_HEAP_ORDERS - 1 ? ',' : '\0';
+
+		if (order >= last || text[2 * i + 1] != then)
+			return -EINVAL;
+		last = order;
+	}
+	if (last)
+		return -EINVAL;
+	for (i = 0; i < COHORT_HEAP_ORDERS; i++)
+		orders[i] = text[2 * i] - '0';
+	return 0;
+}
+
 static unsigned int cohort_scheme_of(const char *name, size_t len)
 {
 	if (len == 6 && !strncmp(name, "region", len))

@@ -19,8 +19,13 @@
 #endif
 
 #define COHORT_MIN_ORDER	5
-#define COHORT_MAX_ORDER	8
-#define COHORT_BLOCK_PAGES	(1U << COHORT_MAX_ORDER)
+#define COHORT_MAX_ORDER	9
+#define COHORT_DEFAULT_ORDER	8
+#define COHORT_BLOCK_PAGES	(1U << COHORT_DEFAULT_ORDER)
+
+/* Pieces of an I/O buffer come in so many sizes, as dma-buf's system heap has them. */
+#define COHORT_HEAP_ORDERS	3
+#define COHORT_MAX_HEAP_ORDER	9
 
 /* Orders of a set of the CPB: a slot is one word of a map. */
 #define COHORT_MIN_SET_ORDER	1
@@ -63,6 +68,7 @@ enum cohort_class {
 unsigned int cohort_bucket(unsigned int nr_parked, unsigned int order);
 bool cohort_order_ok(long order);
 bool cohort_set_order_ok(long order);
+int cohort_parse_heap_orders(const char *text, unsigned int orders[COHORT_HEAP_ORDERS]);
 int cohort_parse_schemes(const char *text, unsigned int *schemes);
 enum cohort_class cohort_class_of(int oom_score_adj);
 bool cohort_sweep_wanted(unsigned long nr_parked, unsigned int young_parked,

@@ -24,7 +24,7 @@
 
 DEFINE_STATIC_KEY_FALSE(cohort_region_key);
 
-unsigned int cohort_region_order __read_mostly = COHORT_MAX_ORDER;
+unsigned int cohort_region_order __read_mostly = COHORT_DEFAULT_ORDER;
 bool cohort_region_vmalloc __read_mostly = true;
 
 /* By kind; a process has its own. */
