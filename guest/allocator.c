@@ -26,11 +26,11 @@
 
 #define FEW_BUFS 8192
 #define MAX_BUFS 65536
-#define NR_ORDERS 3
+#define NR_ORDERS 4
 #define COUNTERS SCHEMES "buffer/"
 #define TRACEPOINT "/sys/kernel/tracing/events/kmem/mm_page_alloc/id"
 
-static const int orders[NR_ORDERS] = { 8, 4, 0 };
+static const int orders[NR_ORDERS] = { 9, 8, 4, 0 };
 
 struct buf {
 	int fd;
@@ -47,7 +47,7 @@ struct composition {
 struct result {
 	int fd;
 	uint64_t bytes, ns, zero_ns;
-	uint64_t n8, n4, n0;
+	uint64_t pieces[NR_ORDERS];
 	uint64_t busy;			/* times a range of CMA was in use */
 };
 
@@ -63,7 +63,8 @@ static bool have_counters;
 
 static bool open_counters(void)
 {
-	static const char *const names[] = { "order8", "order4", "order0", "zero_ns" };
+	static const char *const names[] = { "order9", "order8", "order4", "order0",
+					     "zero_ns" };
 	char path[96];
 	int i;
 
@@ -187,8 +188,11 @@ static int keep(int slot, int fd, bool gpu)
 /* Pages in pieces of no order that is counted; a failed request has none. */
 static uint64_t uncounted(const struct result *r)
 {
-	uint64_t sum = r->n8 * 256 + r->n4 * 16 + r->n0, all = r->bytes / PAGE;
+	uint64_t sum = 0, all = r->bytes / PAGE;
+	int i;
 
+	for (i = 0; i < NR_ORDERS; i++)
+		sum += r->pieces[i] << orders[i];
 	return r->fd >= 0 && all > sum ? all - sum : 0;
 }
 
@@ -196,18 +200,20 @@ static uint64_t uncounted(const struct result *r)
 static void report(const char *kind, int slot, const char *more, const struct result *r,
 		   uint64_t other)
 {
-	char zero[24] = "null";
+	char zero[24] = "null", made_of[128] = "";
+	size_t len = 0;
+	int i;
 
+	for (i = 0; i < NR_ORDERS; i++)
+		len += snprintf(made_of + len, sizeof(made_of) - len, "\"o%d\":%llu,", orders[i],
+				(unsigned long long)r->pieces[i]);
 	if (have_counters || camera_cma)
 		snprintf(zero, sizeof(zero), "%llu", (unsigned long long)r->zero_ns);
 	record("{\"r\":\"%s\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",%s\"bytes\":%llu,"
-	       "\"ok\":%s,\"ns\":%llu,\"zero_ns\":%s,\"o8\":%llu,\"o4\":%llu,"
-	       "\"o0\":%llu,\"other\":%llu}", kind,
+	       "\"ok\":%s,\"ns\":%llu,\"zero_ns\":%s,%s\"other\":%llu}", kind,
 	       (unsigned long long)now_ns(), sh->launch, sh->conf.prof[slot].name, more,
 	       (unsigned long long)r->bytes, r->fd >= 0 ? "true" : "false",
-	       (unsigned long long)r->ns, zero, (unsigned long long)r->n8,
-	       (unsigned long long)r->n4, (unsigned long long)r->n0,
-	       (unsigned long long)other);
+	       (unsigned long long)r->ns, zero, made_of, (unsigned long long)other);
 }
 
 /* One buffer from a heap, measured. */
@@ -216,6 +222,7 @@ static struct result measure(int heap, bool cma, uint64_t bytes)
 	struct result r = { .bytes = bytes };
 	struct composition before, after;
 	uint64_t t;
+	int i;
 
 	counting(true);
 	snapshot(&before);
@@ -229,9 +236,8 @@ static struct result measure(int heap, bool cma, uint64_t bytes)
 	counting(false);
 	if (cma)
 		return r;
-	r.n8 = after.pieces[0] - before.pieces[0];
-	r.n4 = after.pieces[1] - before.pieces[1];
-	r.n0 = after.pieces[2] - before.pieces[2];
+	for (i = 0; i < NR_ORDERS; i++)
+		r.pieces[i] = after.pieces[i] - before.pieces[i];
 	r.zero_ns = after.zero_ns - before.zero_ns;
 	return r;
 }
@@ -252,8 +258,12 @@ static int do_alloc(int slot, uint64_t bytes)
 static int do_camera(int slot, uint64_t bytes)
 {
 	struct result r = measure(camera_fd, camera_cma, bytes);
-	bool whole = !(r.n8 || r.n4 || r.n0);
+	bool whole = true;
 	char more[128];
+	int i;
+
+	for (i = 0; i < NR_ORDERS; i++)
+		whole &= !r.pieces[i];
 
 	snprintf(more, sizeof(more), "\"heap\":\"%s\",\"busy\":%llu,\"whole\":%s,",
 		 sh->conf.camera.heap, (unsigned long long)r.busy, whole ? "true" : "false");

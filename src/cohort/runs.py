@@ -280,6 +280,7 @@ def workload_of(spec: RunSpec) -> Workload:
     memory_mb = _memory_mb(spec, workload)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
     switches.check_machine(spec.words, memory_mb, workload.cpus, where)
+    switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name)
     return workload
 
@@ -359,7 +360,7 @@ def _machine(part: Path, plan: Plan) -> VmSpec:
         initrd=build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio"),
         storage=plan.storage,
         latency=plan.latency,
-        cmdline=plan.spec.words,
+        cmdline=(*plan.workload.boot_words, *plan.spec.words),
         arch=plan.kernel.arch,
     )
 

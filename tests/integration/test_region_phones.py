@@ -41,11 +41,12 @@ class Phone:
 
 PHONES = {
     "order-5": Phone("region5", order=5),
-    "mglru": Phone("region-mglru"),
+    "order-9": Phone("region9", "phone-2g-order9", order=9),
     "large-folios": Phone(folios=True),
     "zram": Phone(workload="phone-2g-zram"),
     "order-6": Phone("region6", order=6),
     "order-7": Phone("region7", order=7),
+    "mglru": Phone("region-mglru"),
     "1-gib": Phone(memory_mb=1024, change=SMALL_SYSTEM),
     "4-gib": Phone(memory_mb=4096),
 }
@@ -81,3 +82,5 @@ def test_regions_work_on(name: str, kernel: Callable[[str], Kernel]) -> None:
     assert records[-1]["launches"] == LAUNCHES
     assert run.metrics["parked_mb_max"] > 0
     assert run.metrics["buffer_fail"] == 0
+    whole = run.metrics.get("buffer_order9_share")
+    assert (whole is not None and whole > 0.9) if phone.order == 9 else whole is None

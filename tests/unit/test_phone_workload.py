@@ -272,6 +272,11 @@ def test_a_phone_that_swaps() -> None:
     assert "zram" not in plain
 
 
+def test_a_phone_with_a_heap_of_other_orders() -> None:
+    assert load_workload("phone-2g-order9").boot_words == ("cohort.heap_orders=9,4,0",)
+    assert load_workload("phone-2g").boot_words == ()
+
+
 @pytest.mark.parametrize(("old", "new"), [("100,", "201,"), ("1360,", "4090,")])
 def test_a_swap_that_cannot_be(old: str, new: str, tmp_path: Path) -> None:
     text = (paths.WORKLOADS / "phone-2g-zram.toml").read_text()

@@ -98,6 +98,22 @@ def phone_run() -> list[Record]:
     ]
 
 
+def test_pieces_of_two_mib_count_where_a_heap_gives_them() -> None:
+    run = [
+        hello(),
+        launch(1, "cold", 100),
+        buffer(1, 512, 400, o9=1),
+        launch(2, "cold", 100),
+        buffer(2, 1024 + 256, 400, o9=2, o4=16),
+        sample(2, {0: 1}),
+    ]
+    metrics = compute_metrics(run)
+    assert metrics["buffer_order9_share"] == 1024 / 1280
+    assert metrics["buffer_order9_pieces"] == 2 / 18
+    assert compute_series(run)["buffer_order9_mb"] == [2, 4]
+    assert compute_metrics(phone_run())["buffer_order9_share"] is None
+
+
 def test_every_metric_of_a_small_run() -> None:
     metrics = compute_metrics(phone_run())
     expected = {

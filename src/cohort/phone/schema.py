@@ -60,11 +60,13 @@ class Share(Number):
 
 
 class Machine(Strict):
-    """The phone's hardware."""
+    """The phone's hardware, and the page orders of the pieces its buffers are made of: three that
+    fall to 0, of 9 at most; without them the kernel's own."""
 
     memory_mb: Positive
     cpus: Positive
     image_mb: Positive
+    heap_orders: Annotated[str, StringConstraints(pattern=r"^[1-9],[1-9],0$")] | None = None
 
 
 class Storage(Strict):
@@ -451,6 +453,12 @@ class Workload(Strict):
     def cpus(self) -> int:
         """Number of CPUs."""
         return self.machine.cpus.value
+
+    @property
+    def boot_words(self) -> tuple[str, ...]:
+        """What the machine adds to the kernel's command line."""
+        orders = self.machine.heap_orders
+        return (f"cohort.heap_orders={orders}",) if orders else ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import MIB, PAGE, PIECE_PAGES, Frames, find_us
+from cohort.results.frames import MIB, PAGE, Frames, find_us, piece_pages, piece_shares
 
 CAMERA_GROUP = "Camera and its neighbours"
 AREA_GROUP = "Page-cache-preferred area"
@@ -49,7 +49,7 @@ def starts(camera: pd.DataFrame) -> pd.DataFrame:
     The time of a request that was refused is part of the start's.
     """
     made = camera["ok"].astype(bool)
-    counted = camera[[*PIECE_PAGES, "other"]].apply(pd.to_numeric).sum(axis=1)
+    counted = camera[[*piece_pages(camera), "other"]].apply(pd.to_numeric).sum(axis=1)
     rows = pd.DataFrame(
         {
             "n": camera["n"],
@@ -67,8 +67,9 @@ def _buffers(camera: pd.DataFrame) -> dict[str, Number]:
     made = camera[camera["ok"].astype(bool)]
     pages = float(made["bytes"].sum()) / PAGE
     whole = made.loc[made["whole"].astype(bool), "bytes"].sum() / PAGE
-    count = {key: float(pd.to_numeric(made[key]).sum()) for key in PIECE_PAGES}
-    bytes_in = {key: count[key] * size for key, size in PIECE_PAGES.items()}
+    sizes = piece_pages(made)
+    count = {key: float(pd.to_numeric(made[key]).sum()) for key in sizes}
+    bytes_in = {key: count[key] * size for key, size in sizes.items()}
     bytes_in["o8"] += float(whole)  # one piece of many MiB is as good as those of one
     pieces = float(each["pieces"].sum())
     values: dict[str, Number] = {"buffer_fail": int((~camera["ok"].astype(bool)).sum())}
@@ -77,10 +78,7 @@ def _buffers(camera: pd.DataFrame) -> dict[str, Number]:
     values["buffer_zero_us_p50"] = _percentile(each["zero_us"], 50)
     values["buffer_n_alloc_mean"] = float(each["pieces"].mean())
     values["camera_busy"] = int(camera["busy"].sum())
-    for key in PIECE_PAGES:
-        order = key.removeprefix("o")
-        values[f"buffer_order{order}_share"] = bytes_in[key] / pages if pages else None
-        values[f"buffer_order{order}_pieces"] = count[key] / pieces if pieces else None
+    values |= piece_shares(count, pieces, bytes_in, pages)
     return values
 
 

@@ -196,6 +196,9 @@ METRICS: tuple[Metric, ...] = (
     *(_ui("ui_all", "the same, parked included", order) for order in ORDERS),
     *_chain("ui_order4", ""),
     *_chain("ui_all_order4", ", parked included"),
+    Metric(
+        "buffer_order9_share", "bytes in 2 MiB pieces", "", "higher", GROUPS[1], 3, special=True
+    ),
     Metric("buffer_order8_share", "bytes in 1 MiB pieces", "", "higher", GROUPS[1], 3),
     Metric("buffer_order4_share", "bytes in 64 KiB pieces", "", "lower", GROUPS[1], 3),
     Metric("buffer_order0_share", "bytes in single pages", "", "lower", GROUPS[1], 3),
@@ -248,6 +251,7 @@ METRICS: tuple[Metric, ...] = (
     _use("kernel_mb_mean", "slab, page tables, stacks", "MiB"),
     _use("other_mb_mean", "I/O buffers, GPU, vmalloc", "MiB"),
     _use("parked_mb_p80", "parked memory, 80 %", "MiB"),
+    Metric("buffer_order9_pieces", "pieces of 2 MiB", "", "higher", GROUPS[7], 3, False, True),
     _use("buffer_order8_pieces", "pieces of 1 MiB", "", "higher", 3),
     _use("buffer_order4_pieces", "pieces of 64 KiB", "", digits=3),
     _use("buffer_order0_pieces", "single pages", "", digits=3),

@@ -17,13 +17,15 @@ PARKED = ("nr_cohort_owned", "nr_cohort_reserved", "nr_cohort_free")
 """Counters of free pages with an owner; older kernels hid them, and have the last alone."""
 PIECE_PAGES = {"o8": 256, "o4": 16, "o0": 1}
 """Pages of one piece of a buffer, by the record's key."""
+LARGER_PAGES = {"o9": 512}
+"""Likewise: pieces that only a heap with other orders than the kernel's own asks for."""
 
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "fault": ("when", "pages", "ns"),
     "launch": ("n", "app", "kind", "ns"),
-    "buffer": ("n", "bytes", "ok", "ns", "zero_ns", "o8", "o4", "o0", "other"),
+    "buffer": ("n", "bytes", "ok", "ns", "zero_ns", *PIECE_PAGES, "other"),
     "camera": (
-        *("n", "app", "heap", "bytes", "ok", "ns", "zero_ns", "o8", "o4", "o0", "other"),
+        *("n", "app", "heap", "bytes", "ok", "ns", "zero_ns", *PIECE_PAGES, "other"),
         *("whole", "busy"),
     ),
     "cost": (
@@ -67,6 +69,8 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 _OPTIONAL: dict[str, tuple[str, ...]] = {
     "launch": ("majflt",),
     "work": ("cpu_ns", "held_kb", "want_kb", "free_kb"),
+    "buffer": tuple(LARGER_PAGES),
+    "camera": tuple(LARGER_PAGES),
 }
 
 Floats = npt.NDArray[np.float64]
@@ -127,6 +131,31 @@ class Frames:
     def half(self) -> int:
         """The last launch of the first half: the second half has `n` greater than this."""
         return self.last_launch // 2
+
+
+def piece_pages(buffers: pd.DataFrame) -> dict[str, int]:
+    """Pages of one piece, by the column of these buffers: larger ones where there was any."""
+    larger = {
+        key: pages
+        for key, pages in LARGER_PAGES.items()
+        if pd.to_numeric(buffers[key]).fillna(0).any()
+    }
+    return larger | PIECE_PAGES
+
+
+def piece_shares(
+    count: Mapping[str, float], pieces: float, pages_in: Mapping[str, float], pages: float
+) -> dict[str, float | int | None]:
+    """Shares of pieces in the bytes and in the number of pieces, by metric: None for pieces that a
+    heap never gave, or where no buffer was made. `pages_in` are pages in pieces of a column, of
+    `pages` in all."""
+    shares: dict[str, float | int | None] = {}
+    for key in LARGER_PAGES | PIECE_PAGES:
+        name = f"buffer_order{key.removeprefix('o')}"
+        known = key in count
+        shares[f"{name}_share"] = pages_in[key] / pages if known and pages else None
+        shares[f"{name}_pieces"] = count[key] / pieces if known and pieces else None
+    return shares
 
 
 def read_frames(records: Iterable[Mapping[str, Any]]) -> Frames:

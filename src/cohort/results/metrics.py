@@ -20,12 +20,13 @@ from cohort.results.experiments import (
 from cohort.results.frames import (
     MIB,
     PAGE,
-    PIECE_PAGES,
     Floats,
     Frames,
     find_us,
     kill_chain,
     parked_pages,
+    piece_pages,
+    piece_shares,
     read_frames,
     unusable_index,
 )
@@ -98,20 +99,14 @@ def _composition(frames: Frames) -> dict[str, Number]:
     """What the second half's buffers were built from, by bytes, and of how many pieces."""
     buffers = frames.buffers
     late = buffers[(buffers["n"] > frames.half) & buffers["ok"].astype(bool)]
-    late = late.dropna(subset=["o8", "o4", "o0", "other"])
+    sizes = piece_pages(buffers)
+    late = late.dropna(subset=[*sizes, "other"])
     pages = float(np.ceil(late["bytes"].to_numpy(dtype=float) / PAGE).sum())
-    counts = {key: float(late[key].sum()) for key in PIECE_PAGES}
-    shares: dict[str, Number] = {
-        f"buffer_order{key[1:]}_share": counts[key] * size / pages if pages else None
-        for key, size in PIECE_PAGES.items()
-    }
+    counts = {key: float(late[key].sum()) for key in sizes}
+    pages_in = {key: counts[key] * size for key, size in sizes.items()}
     pieces = sum(counts.values()) + float(late["other"].sum())
-    by_count: dict[str, Number] = {
-        f"buffer_order{key[1:]}_pieces": counts[key] / pieces if pieces else None
-        for key in PIECE_PAGES
-    }
     n_alloc = pieces / len(late) if len(late) else None
-    return {**shares, **by_count, "buffer_n_alloc_mean": n_alloc}
+    return piece_shares(counts, pieces, pages_in, pages) | {"buffer_n_alloc_mean": n_alloc}
 
 
 def _apps(frames: Frames) -> dict[str, Number]:

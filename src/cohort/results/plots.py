@@ -41,6 +41,7 @@ _COLOURS = {
 }
 _SPARE_COLOURS = ("#d55e00", "#117a5a", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
 _PIECES = {
+    "buffer_order9_mb": ("2 MiB (order 9)", "#123a6b"),
     "buffer_order8_mb": ("1 MiB (order 8)", "#20639b"),
     "buffer_order4_mb": ("64 KiB (order 4)", "#9fc5e8"),
     "buffer_order0_mb": ("4 KiB (order 0)", "#d1495b"),
@@ -147,7 +148,8 @@ def _draw_composition(results: Sequence[Result]) -> Figure | None:
     for (policy, shares), ax in zip(frames.items(), axes, strict=True):
         bottom = np.zeros(len(shares))
         width = float(shares.index[0]) * 2 if len(shares) else 1.0
-        for name, (label, colour) in _PIECES.items():
+        for name in map(str, shares):
+            label, colour = _PIECES[name]
             values = shares[name].to_numpy(dtype=float)
             ax.bar(shares.index, values, width, bottom, color=colour, label=label, aa=False)
             bottom += values
@@ -163,7 +165,8 @@ def _draw_composition(results: Sequence[Result]) -> Figure | None:
 
 def _composition(results: Sequence[Result], bins: int = 25) -> pd.DataFrame | None:
     """Shares of the bytes by piece, indexed by the middle launch of each bin; None without any."""
-    columns = ["buffer_n", *_PIECES]
+    pieces = [name for name in _PIECES if all(name in r.series for r in results)]
+    columns = ["buffer_n", *pieces]
     frame = pd.concat([pd.DataFrame({c: r.series[c] for c in columns}) for r in results])
     frame = frame.dropna()
     if frame.empty:
@@ -172,7 +175,7 @@ def _composition(results: Sequence[Result], bins: int = 25) -> pd.DataFrame | No
     bins = max(1, min(bins, int(last)))
     size = max(1.0, last / bins)
     middle = (np.ceil(frame["buffer_n"].astype(float) / size) - 0.5) * size
-    mib = frame[list(_PIECES)].astype(float).groupby(middle).sum()
+    mib = frame[pieces].astype(float).groupby(middle).sum()
     mib = mib.reindex((np.arange(bins) + 0.5) * size, method="nearest", tolerance=size / 4)
     return mib.div(mib.sum(axis=1), axis=0).fillna(0.0)
 

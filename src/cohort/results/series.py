@@ -10,13 +10,13 @@ from cohort.results.catalogue import ORDERS
 from cohort.results.frames import (
     MIB,
     PAGE,
-    PIECE_PAGES,
     Floats,
     Frames,
     all_free_pages,
     find_us,
     kill_chain,
     parked_pages,
+    piece_pages,
     read_frames,
     unusable_index,
 )
@@ -77,7 +77,7 @@ def _buffers(frames: Frames) -> Series:
         "buffer_find_us": _rounded(find_us(built).to_numpy(dtype=float)),
         "buffer_zero_us": _rounded(pd.to_numeric(built["zero_ns"]).to_numpy(dtype=float) / 1000),
     }
-    for key, pages in PIECE_PAGES.items():
+    for key, pages in piece_pages(built).items():
         mib = pd.to_numeric(built[key]).to_numpy(dtype=float) * pages * PAGE / MIB
         series[f"buffer_order{key[1:]}_mb"] = _rounded(mib)
     return series

@@ -178,7 +178,7 @@ class _Tracks:
             case "launch":
                 self._slice(self.launches, record, record["app"], ("n", "kind", "majflt"))
             case "buffer" | "camera":
-                keys = ("app", "heap", "bytes", "ok", "zero_ns", "o8", "o4", "o0", "other")
+                keys = ("app", "heap", "bytes", "ok", "zero_ns", "o9", "o8", "o4", "o0", "other")
                 self._slice(self.buffers, record, record["r"], keys)
             case "kill":
                 self._kill(record)
