@@ -2,6 +2,8 @@
 
 import os
 import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cohort import host, paths
@@ -25,8 +27,9 @@ def guest_sources() -> list[Path]:
     return sorted(found)
 
 
-def build_guest(out_dir: Path) -> Path:
-    """Compile the guest once for each content of its sources and compiler; its path.
+def build_guest(out_dir: Path, name: str = "phone") -> Path:
+    """Compile the guest's program of that name once for each content of its sources and compiler;
+    its path.
 
     Raises MissingTool without make or gcc, BuildError with the compiler's last lines.
     """
@@ -34,27 +37,44 @@ def build_guest(out_dir: Path) -> Path:
     sources = guest_sources()
     identity = host.digest(host.digest_tree(paths.GUEST, sources), host.version("gcc"))
     target = out_dir / identity[:16]
-    program = target / "phone"
+    program = target / name
     if program.is_file():
         return program
     target.mkdir(parents=True, exist_ok=True)
     with host.lock(target / "lock"):
         if not program.is_file():
-            done = host.run([make, "-s", f"BUILD={target}", f"{target}/phone"], cwd=paths.GUEST)
+            done = host.run([make, "-s", f"BUILD={target}", str(program)], cwd=paths.GUEST)
             if done.returncode:
                 last = "\n".join(done.stderr.splitlines()[-20:])
                 raise BuildError(f"the guest does not compile:\n{last}")
     return program
 
 
-def build_initramfs(guest_bin: Path, conf: str, out: Path) -> Path:
-    """Write a newc archive with the guest as /init and `conf` as /phone.conf; returns `out`.
+@dataclass(frozen=True)
+class Member:
+    """A file or directory of an archive besides the guest: name, mode with type, content."""
+
+    name: str
+    mode: int
+    data: bytes = b""
+
+
+def build_initramfs(
+    guest_bin: Path,
+    conf: str,
+    out: Path,
+    conf_name: str = "phone.conf",
+    members: Sequence[Member] = (),
+) -> Path:
+    """Write a newc archive with the guest as /init and `conf` at the top; returns `out`.
 
     Same input, same bytes: times, owners and inode numbers are fixed.
     """
     entries = [_entry(i, *node, b"") for i, node in enumerate(_NODES, start=1)]
     entries.append(_entry(100, "init", stat.S_IFREG | 0o755, 0, 0, guest_bin.read_bytes()))
-    entries.append(_entry(101, "phone.conf", stat.S_IFREG | 0o644, 0, 0, conf.encode()))
+    entries.append(_entry(101, conf_name, stat.S_IFREG | 0o644, 0, 0, conf.encode()))
+    for ino, member in enumerate(members, start=200):
+        entries.append(_entry(ino, member.name, member.mode, 0, 0, member.data))
     entries.append(_entry(0, "TRAILER!!!", 0, 0, 0, b""))
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f"{out.name}.{os.getpid()}.part")
