@@ -11,7 +11,9 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-DIRECTORIES = ("kernel", "patches", "configs", "guest", "workloads", "policies", "studies")
+DIRECTORIES = (
+    *("kernel", "patches", "configs", "guest", "workloads", "policies", "studies", "suites"),
+)
 DATA = "cohort/data"
 DESCRIBE = ("git", "describe", "--always", "--dirty", "--abbrev=12")
 

@@ -26,6 +26,7 @@ VERBS = {
     "compare": "Run several policies and compare them in a table.",
     "study": "Make a figure of a paper again and set it beside the paper's.",
     "scale": "Count what operations of the memory manager cost under its locks.",
+    "suite": "Run tests of others under several policies and compare their results.",
     "tune": "Find the best size of a page-cache-preferred area.",
     "report": "Write runs as one self-contained HTML page.",
 }

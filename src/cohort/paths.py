@@ -18,6 +18,7 @@ GUEST = ROOT / "guest"
 WORKLOADS = ROOT / "workloads"
 POLICIES = ROOT / "policies"
 STUDIES = ROOT / "studies"
+SUITES = ROOT / "suites"
 COMMIT = PACKED / "commit"
 """The commit that a wheel was built from, if it was built from one."""
 

@@ -26,8 +26,8 @@ def fetch(programs: Sequence[str]) -> Path:
     Each is called as its package. Raises MissingTool without apt or for a package it does not
     know, BuildError for a library that no package brings.
     """
-    versions = _versions(programs)
-    made = paths.made("programs") / host.digest(*versions)[:16]
+    found = versions(programs)
+    made = paths.made("programs") / host.digest(*found)[:16]
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
             with tempfile.TemporaryDirectory(dir=made.parent) as name:
@@ -36,7 +36,7 @@ def fetch(programs: Sequence[str]) -> Path:
     return made
 
 
-def _versions(packages: Sequence[str]) -> list[str]:
+def versions(packages: Sequence[str]) -> list[str]:
     """File name and hash of what apt would download for each."""
     apt = host.need("apt-get")
     done = host.run([apt, "download", "--print-uris", *packages])

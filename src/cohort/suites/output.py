@@ -1,0 +1,139 @@
+"""Outcomes of a suite for people and for programs: tables, JSON, JUnit, KTAP."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+from xml.etree import ElementTree
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from cohort.suites.results import FAILURES, Case, Difference, Outcome, Status, differences
+
+STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
+_COLOURS = {"pass": "green", "skip": "yellow", "absent": "yellow"}
+_SHOWN_LINES = 4
+_WIDE = 200
+
+
+def print_tables(outcomes: Sequence[Outcome], console: Console) -> None:
+    """Counts by policy, then each result that differs, with what the cases said last."""
+    if not console.is_terminal:
+        console = Console(file=console.file, width=_WIDE)
+    console.print(_counts_table(outcomes))
+    found = differences(outcomes)
+    if not found:
+        console.print(f"no case differs from {outcomes[0].policy}", highlight=False)
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("differs")
+    for outcome in outcomes:
+        table.add_column(outcome.policy)
+    for difference in found:
+        table.add_row(difference.name, *(_coloured(x) for x in difference.statuses))
+    console.print(table)
+    for difference in found:
+        for line in _words(difference):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _counts_table(outcomes: Sequence[Outcome]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("policy")
+    for status in STATUSES:
+        table.add_column(status, justify="right")
+    for title in ("checks: pass", "fail", "skip", "boots"):
+        table.add_column(title, justify="right")
+    for outcome in outcomes:
+        counts, checks = outcome.counts(), outcome.check_counts()
+        cells = [counts[status] for status in STATUSES]
+        cells += [checks["pass"], checks["fail"], checks["skip"], outcome.boots]
+        table.add_row(outcome.policy, *map(str, cells))
+    return table
+
+
+def _coloured(status: Status) -> str:
+    colour = _COLOURS.get(status, "red")
+    return f"[{colour}]{status}[/{colour}]"
+
+
+def _words(difference: Difference) -> Iterator[str]:
+    """What a case that differs said last, under each policy; its checks say no more."""
+    if ":" in difference.name:
+        return
+    for policy, lines in difference.tails.items():
+        for line in lines[-_SHOWN_LINES:]:
+            yield f"{difference.name}, {policy}: {line}"
+
+
+def as_object(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Everything, for other programs."""
+    found = differences(outcomes)
+    policies = [outcome.policy for outcome in outcomes]
+    return {
+        "ok": not found,
+        "policies": {
+            outcome.policy: {
+                "counts": {status: outcome.counts()[status] for status in STATUSES},
+                "checks": {x: outcome.check_counts()[x] for x in ("pass", "fail", "skip")},
+                "boots": outcome.boots,
+                "cases": [asdict(case) for case in outcome.cases],
+            }
+            for outcome in outcomes
+        },
+        "differences": [
+            {"name": x.name, "status": dict(zip(policies, x.statuses, strict=True))} for x in found
+        ],
+    }
+
+
+def junit(suite: str, outcomes: Sequence[Outcome]) -> str:
+    """A test suite for each policy, as continuous integration reads it."""
+    root = ElementTree.Element("testsuites", name=suite)
+    for outcome in outcomes:
+        counts = outcome.counts()
+        element = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=f"{suite}.{outcome.policy}",
+            tests=str(len(outcome.cases)),
+            failures=str(sum(counts[status] for status in FAILURES)),
+            skipped=str(counts["skip"]),
+        )
+        for case in outcome.cases:
+            _junit_case(element, f"{suite}.{outcome.policy}", case)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _junit_case(parent: ElementTree.Element, classname: str, case: Case) -> None:
+    seconds = f"{case.seconds:.1f}"
+    element = ElementTree.SubElement(
+        parent, "testcase", name=case.name, classname=classname, time=seconds
+    )
+    text = "\n".join((*case.complaints, *case.tail))
+    if case.status in FAILURES:
+        ElementTree.SubElement(element, "failure", message=case.status).text = text
+    elif case.status == "skip":
+        ElementTree.SubElement(element, "skipped")
+
+
+def ktap(outcomes: Sequence[Outcome]) -> str:
+    """A subtest for each policy, in the kernel's own format."""
+    lines = ["KTAP version 1", f"1..{len(outcomes)}"]
+    for number, outcome in enumerate(outcomes, 1):
+        inner = ["KTAP version 1", f"# Subtest: {outcome.policy}", f"1..{len(outcome.cases)}"]
+        inner += [_ktap_line(n, case) for n, case in enumerate(outcome.cases, 1)]
+        lines += [f"  {line}" for line in inner]
+        failed = any(case.status in FAILURES for case in outcome.cases)
+        lines.append(f"{'not ok' if failed else 'ok'} {number} {outcome.policy}")
+    return "\n".join(lines) + "\n"
+
+
+def _ktap_line(number: int, case: Case) -> str:
+    if case.status == "skip":
+        return f"ok {number} {case.name} # SKIP"
+    if case.status in FAILURES:
+        return f"not ok {number} {case.name} # {case.status}"
+    return f"ok {number} {case.name}"

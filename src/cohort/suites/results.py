@@ -1,0 +1,182 @@
+"""Results of a suite: read out of the guest's records, counted, and compared between policies."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cohort.kernel.kunit import STAMP, splats
+from cohort.suites.schema import Suite
+
+Status = Literal["pass", "fail", "skip", "timeout", "splat", "died", "absent"]
+"""Of a case. `splat`: the kernel complained meanwhile, whatever the case said; `died`: the guest
+did not outlive it; `absent`: another policy has it."""
+FAILURES: frozenset[Status] = frozenset({"fail", "timeout", "splat", "died"})
+
+TIMEOUT = -1
+"""The guest's status of a case that took too long."""
+TAIL_LINES = 15
+
+_TAP = re.compile(r"^\s*(not ok|ok) (\d+)\b[ -]*([^#]*?)\s*(?:#\s*(SKIP|XFAIL|TODO)?.*)?$", re.I)
+_MARK = re.compile(r"suite: case (\S+)$")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A line of a case's own result (TAP): its number, and what it says of itself."""
+
+    name: str
+    status: Status
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of a suite: what it said in the end, and its own checks if it told any."""
+
+    name: str
+    status: Status
+    seconds: float = 0.0
+    tail: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    complaints: tuple[str, ...] = ()
+
+    def results(self) -> dict[str, Status]:
+        """The case and its checks by names that are the same under every policy."""
+        found: dict[str, Status] = {self.name: self.status}
+        return found | {f"{self.name}: {check.name}": check.status for check in self.checks}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All cases of a suite under one policy. `boots` is how many guests it took."""
+
+    policy: str
+    cases: tuple[Case, ...]
+    boots: int = 1
+
+    def counts(self) -> Counter[Status]:
+        """Cases by status, their checks left out."""
+        return Counter(case.status for case in self.cases)
+
+    def check_counts(self) -> Counter[Status]:
+        """The cases' own checks by status."""
+        return Counter(check.status for case in self.cases for check in case.checks)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A result that is not the same under all policies; statuses are in the policies' order."""
+
+    name: str
+    statuses: tuple[Status, ...]
+    tails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def checks_of(lines: Iterable[str]) -> tuple[Check, ...]:
+    """The TAP results in a program's output.
+
+    The number is the name: what a check says of itself may depend on how it went. A program that
+    numbers anew (several harnesses in one) gets a second row of numbers.
+    """
+    found = []
+    times: Counter[str] = Counter()
+    for line in lines:
+        match = _TAP.match(line)
+        if match is None:
+            continue
+        number = match[2]
+        times[number] += 1
+        again = f".{times[number]}" if times[number] > 1 else ""
+        status: Status = "pass" if match[1].lower() == "ok" else "fail"
+        if match[4]:
+            status = "skip"
+        found.append(Check(f"{number}{again}", status, match[3]))
+    return tuple(found)
+
+
+def status_of(code: int, skip: Sequence[int]) -> Status:
+    """A status out of how the guest says that a case ended."""
+    if code == TIMEOUT:
+        return "timeout"
+    if code == 0:
+        return "pass"
+    return "skip" if code in skip else "fail"
+
+
+def complaints_of(console: str) -> dict[str, tuple[str, ...]]:
+    """What the kernel complained of, by the case that it stands after in its log."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for raw in console.replace("\r", "").splitlines():
+        if mark := _MARK.search(STAMP.sub("", raw)):
+            name = mark[1]
+        elif complaint := splats(raw):
+            found.setdefault(name, []).extend(complaint)
+    return {case: tuple(lines) for case, lines in found.items()}
+
+
+def cases_of(suite: Suite, records: Iterable[Mapping[str, Any]], console: str) -> list[Case]:
+    """The cases that one guest began, in order; the last has died if it has no result."""
+    complaints = complaints_of(console)
+    cases: list[Case] = []
+    name, lines = "", list[str]()
+    for record in records:
+        if record["r"] == "case":
+            name, lines = str(record["name"]), []
+        elif record["r"] == "out" and name:
+            lines.append(str(record["line"]))
+        elif record["r"] == "result":
+            status = status_of(int(record["status"]), suite.skip)
+            seconds = int(record["ns"]) / 1e9
+            cases.append(_case(name, status, lines, complaints, seconds))
+            name = ""
+    if name:
+        cases.append(_case(name, "died", lines, complaints, 0.0))
+    return cases
+
+
+def _case(
+    name: str,
+    status: Status,
+    lines: Sequence[str],
+    complaints: Mapping[str, tuple[str, ...]],
+    seconds: float,
+) -> Case:
+    said = complaints.get(name, ())
+    if said and status != "died":
+        status = "splat"
+    return Case(name, status, round(seconds, 1), tuple(lines[-TAIL_LINES:]), checks_of(lines), said)
+
+
+def differences(outcomes: Sequence[Outcome]) -> list[Difference]:
+    """Every case and check whose status under some policy is another than under the first.
+
+    Checks of a case that itself differs by dying are not told one by one: they are all absent.
+    """
+    by_policy = [
+        {name: status for case in outcome.cases for name, status in case.results().items()}
+        for outcome in outcomes
+    ]
+    names = dict.fromkeys(name for results in by_policy for name in results)
+    found, dead = [], set[str]()
+    for name in names:
+        statuses = tuple(results.get(name, "absent") for results in by_policy)
+        if len(set(statuses)) == 1:
+            continue
+        case = name.partition(":")[0]
+        if name == case and {"died", "timeout"} & set(statuses):
+            dead.add(case)
+        if name == case or case not in dead:
+            found.append(Difference(name, statuses, _tails(case, outcomes)))
+    return found
+
+
+def _tails(name: str, outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
+    return {
+        outcome.policy: (*case.complaints, *case.tail)
+        for outcome in outcomes
+        for case in outcome.cases
+        if case.name == name
+    }

@@ -1,0 +1,123 @@
+"""The root file system of a suite's guest: Debian's own packages, or an initramfs with a shell."""
+
+import logging
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from cohort import host, paths
+from cohort.errors import BuildError, Skipped
+from cohort.phone import programs
+from cohort.phone.initramfs import Member
+
+log = logging.getLogger(__name__)
+
+Kind = Literal["debian", "initramfs"]
+
+PACKAGES = ("fio", "libcap2", "libnuma1", "liburing2", "procps", "stress-ng")
+"""What the root has beside Debian's minimum: one root serves all suites, as each takes minutes."""
+IMAGE_MB = 2048
+RELEASE = Path("/etc/os-release")
+HOME = "suite"
+"""Where the files of a suite are, below the root."""
+_VERSION = "1"  # of the layout; part of the image's identity
+_SHELL = ("sh", "echo", "cat", "sleep", "true", "false", "mount", "grep")
+
+
+def codename() -> str:
+    """The host's release of Debian, so that what is built here runs there; Skipped elsewhere."""
+    lines = RELEASE.read_text().splitlines()
+    known = dict(line.split("=", 1) for line in lines if "=" in line)
+    name = known.get("VERSION_CODENAME", "").strip('"')
+    if known.get("ID", "").strip('"') != "debian" or not name:
+        raise Skipped("a Debian root is made on a Debian host only", "use --root initramfs")
+    return name
+
+
+def debian() -> Path:
+    """A directory with Debian's minimum and PACKAGES, made once for their versions.
+
+    Raises MissingTool without debootstrap, Skipped for another user than root, and BuildError
+    with debootstrap's last line.
+    """
+    tool, release = host.need("debootstrap"), codename()
+    key = host.digest(_VERSION, release, *programs.versions(PACKAGES))[:16]
+    made = paths.made("suites", "roots") / f"{release}-{key}"
+    with host.lock(made.with_suffix(".lock")):
+        if not made.is_dir():
+            if os.geteuid() != 0:
+                raise Skipped("debootstrap needs root", "call it as root, or use --root initramfs")
+            log.info("making a Debian root file system, which takes minutes")
+            part = made.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            words = ["--variant=minbase", f"--include={','.join(PACKAGES)}", release, str(part)]
+            done = host.run([tool, *words])
+            if done.returncode:
+                last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+                raise BuildError(f"debootstrap failed: {' '.join(last)}", f"{part}/debootstrap")
+            part.replace(made)
+    return made
+
+
+def image(files: Path | None) -> Path:
+    """An ext4 image of the Debian root with `files` in its HOME, made once for its content.
+
+    The guest may write to it: each boot has a private view. Raises what `debian` does, MissingTool
+    without mke2fs, and BuildError with its message.
+    """
+    tool, root = host.need("mke2fs"), debian()
+    content = "" if files is None else host.digest_tree(files, _files_of(files))
+    made = paths.made("suites", "images") / f"{host.digest(root.name, content)[:16]}.img"
+    with host.lock(made.with_suffix(".lock")):
+        if made.is_file():
+            return made
+        with tempfile.TemporaryDirectory(dir=root.parent) as name:
+            # Links: mke2fs only reads, and copies would take longer than the image itself.
+            whole = Path(name, "root")
+            shutil.copytree(root, whole, symlinks=True, copy_function=_link)
+            if files is None:
+                (whole / HOME).mkdir()
+            else:
+                shutil.copytree(files, whole / HOME)
+            part = made.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            words = ["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-d", str(whole)]
+            done = host.run([tool, *words, part, f"{IMAGE_MB}m"])
+            if done.returncode:
+                raise BuildError(f"mke2fs failed: {done.stderr.strip()}")
+            part.replace(made)
+    return made
+
+
+def _link(source: str, target: str) -> None:
+    os.link(source, target, follow_symlinks=False)
+
+
+def initramfs(files: Path | None) -> list[Member]:
+    """A static shell with a few programs, and `files` in HOME; MissingTool without busybox."""
+    busybox = host.need("busybox").read_bytes()
+    directory = stat.S_IFDIR | 0o755
+    members = [Member("bin", directory), Member("bin/busybox", stat.S_IFREG | 0o755, busybox)]
+    members += [Member(f"bin/{x}", stat.S_IFLNK | 0o777, b"busybox") for x in _SHELL]
+    members.append(Member(HOME, directory))
+    if files is not None:
+        members += _members(files)
+    return members
+
+
+def _members(files: Path) -> Iterator[Member]:
+    for path in sorted(files.rglob("*")):
+        name = f"{HOME}/{path.relative_to(files)}"
+        mode = path.stat().st_mode
+        if path.is_dir():
+            yield Member(name, stat.S_IFDIR | 0o755)
+        else:
+            yield Member(name, stat.S_IFREG | stat.S_IMODE(mode), path.read_bytes())
+
+
+def _files_of(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]

@@ -1,0 +1,174 @@
+"""Boots a suite's guest under a policy, again after a death, until every case has been run."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cohort import host, switches
+from cohort.errors import GuestError, UsageError
+from cohort.kernel.build import Kernel
+from cohort.log import Update
+from cohort.phone.initramfs import Member, build_initramfs
+from cohort.policy import Policy
+from cohort.suites import results
+from cohort.suites.results import Case, Outcome
+from cohort.suites.schema import Suite
+from cohort.vm import guest, machine
+from cohort.vm.machine import VmSpec
+from cohort.vm.switched import Switched
+
+BOOT_LIMIT_S = 600.0
+SETUP_LIMIT_S = 600.0
+SILENT_S = 600.0
+"""On top of the longest case: a guest with every check on a busy host says little."""
+CASE_SLACK_S = 60.0
+
+# On a busy host the timer's interrupt comes too late for the kernel's own test.
+WORDS = ("no_timer_check",)
+DEBUG_WORDS = ("panic_on_warn=1", "page_owner=on", "page_poison=1")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the guests are: memory in MiB, and whether their kernel has every checker."""
+
+    cpus: int
+    memory_mb: int
+    debug: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A suite with everything its guests need.
+
+    Without an `image` the root is the initramfs with `members`.
+    """
+
+    suite: Suite
+    init: Path
+    image: Path | None
+    members: Sequence[Member]
+    machine: Machine
+
+    def words(self, policy: Policy) -> tuple[str, ...]:
+        """What is on the guest kernel's command line."""
+        return (*WORDS, *(DEBUG_WORDS if self.machine.debug else ()), *policy.cmdline)
+
+    def check(self, policy: Policy) -> None:
+        """UsageError if the machine cannot have what the policy asks for."""
+        where = f"policy {policy.name}: cmdline"
+        switches.check_machine(policy.cmdline, self.machine.memory_mb, self.machine.cpus, where)
+
+
+def render_conf(plan: Plan, policy: Policy, cases: Sequence[str]) -> str:
+    """The text of /suite.conf: the policy's knobs, the suite's setup and these of its cases."""
+    suite = plan.suite
+    lines = [] if plan.image is None else [f"root {machine.PMEM}"]
+    lines += [f"write {path} {value}" for path, value in policy.writes()]
+    lines += [f"setup {command}" for command in suite.setup]
+    lines += [f"case {name} {suite.limit_of(name)} {suite.case[name]}" for name in cases]
+    return "\n".join(lines) + "\n"
+
+
+def run(plan: Plan, policy: Policy, kernel: Kernel, directory: Path, update: Update) -> Outcome:
+    """Run every case under the policy; each boot leaves a directory in `directory`.
+
+    A case that its guest does not outlive has died, and the next guest begins after it. Raises
+    GuestError for a guest that does not come to its first case, or is no run of its policy.
+    """
+    shutil.rmtree(directory, ignore_errors=True)
+    cases: list[Case] = []
+    boots = 0
+    names = list(plan.suite.case)
+    while len(cases) < len(names):
+        boots += 1
+        where = directory / f"boot-{boots}"
+        where.mkdir(parents=True)
+        cases += _boot(plan, policy, kernel, where, names[len(cases) :], len(cases), update)
+    lines = [json.dumps(asdict(case)) for case in cases]
+    host.write_text(directory / "cases.jsonl", "".join(f"{line}\n" for line in lines))
+    return Outcome(policy.name, tuple(cases), boots)
+
+
+def _boot(
+    plan: Plan,
+    policy: Policy,
+    kernel: Kernel,
+    where: Path,
+    names: Sequence[str],
+    before: int,
+    update: Update,
+) -> list[Case]:
+    """One guest, from the first of `names` to the last or to its death; what it ran."""
+    total, done = len(plan.suite.case), before
+    spec = _machine(plan, policy, kernel, where, names)
+    switched = Switched(policy.name, spec.cmdline, spec.console)
+
+    def watch(line: str) -> None:
+        nonlocal done
+        switched.watch(line)
+        if line.startswith('{"r":"result"'):
+            done += 1
+            update(done, total)
+
+    update(before, total)
+    try:
+        guest.run(spec, _limits(plan.suite, names), watch)
+    except GuestError:
+        cases = _cases(plan, spec)
+        if not cases or len(cases) > 1 and cases[-1].status != "died":
+            raise
+        return cases
+    switched.finish()
+    cases = _cases(plan, spec)
+    if len(cases) != len(names):
+        raise GuestError(f"{len(cases)} of {len(names)} cases have a result", run_dir=where)
+    return cases
+
+
+def _cases(plan: Plan, spec: VmSpec) -> list[Case]:
+    records = []
+    with spec.records.open(errors="replace") as file:
+        for line in file:
+            if line.endswith("}\n"):  # a guest may die in the middle of one
+                records.append(json.loads(line))
+    console = spec.console.read_text(errors="replace") if spec.console.is_file() else ""
+    return results.cases_of(plan.suite, records, console)
+
+
+def _limits(suite: Suite, names: Sequence[str]) -> guest.Limits:
+    """Time enough for every case to run into its own limit."""
+    whole = sum(suite.limit_of(name) + CASE_SLACK_S for name in names)
+    setup = SETUP_LIMIT_S * len(suite.setup)
+    longest = max(suite.limit_of(name) for name in names)
+    return guest.Limits(BOOT_LIMIT_S + setup + whole, SILENT_S + longest)
+
+
+def _machine(
+    plan: Plan, policy: Policy, kernel: Kernel, where: Path, names: Sequence[str]
+) -> VmSpec:
+    conf = render_conf(plan, policy, names)
+    host.write_text(where / "suite.conf", conf)
+    initrd = build_initramfs(plan.init, conf, where / "initramfs.cpio", "suite.conf", plan.members)
+    return VmSpec(
+        run_dir=where,
+        kernel=kernel.image,
+        accel="tcg",
+        memory_mb=plan.machine.memory_mb,
+        cpus=plan.machine.cpus,
+        initrd=initrd,
+        storage=plan.image,
+        cmdline=plan.words(policy),
+        arch=kernel.arch,
+    )
+
+
+def choose_cases(suite: Suite, names: Sequence[str]) -> Suite:
+    """The suite with only these of its cases, all if none is named; UsageError for unknown ones."""
+    if not names:
+        return suite
+    if unknown := [name for name in names if name not in suite.case]:
+        raise UsageError(f"suite {suite.name} has no case {', '.join(unknown)}")
+    return suite.model_copy(update={"case": {name: suite.case[name] for name in names}})

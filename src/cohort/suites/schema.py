@@ -1,0 +1,104 @@
+"""What a suite is: a TOML file in `suites/`, or a directory of programs that lies anywhere."""
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from cohort import named, paths, tomlfile
+from cohort.errors import UsageError
+
+FILE = "suite.toml"
+"""In a directory, what says how its programs are run. Without it each is a case."""
+COMMAND_CHARS = 900
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}")
+
+
+def _case_name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("is no name of a case: letters, digits, dots and dashes")
+    return value
+
+
+def _command(value: str) -> str:
+    if not value.strip() or "\n" in value or len(value) > COMMAND_CHARS:
+        raise ValueError(f"must be a command for the shell, one line of up to {COMMAND_CHARS}")
+    return value
+
+
+def _seconds(value: int) -> int:
+    if value < 1:
+        raise ValueError("must be at least a second")
+    return value
+
+
+CaseName = Annotated[str, AfterValidator(_case_name)]
+Command = Annotated[str, AfterValidator(_command)]
+Seconds = Annotated[int, AfterValidator(_seconds)]
+
+
+class Suite(BaseModel):
+    """Commands for the guest's shell, run in the directory of the suite's files, one by one.
+
+    `selftests` is a directory of the kernel's own tests, which is built and brought along.
+    `setup` is run before the first case and again after a guest that died. A case has `limit_s`
+    seconds, or those in `longer`; `skip` are the exit codes of a case that cannot be run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: CaseName
+    title: str
+    selftests: str | None = None
+    memory_mb: int = 2048
+    limit_s: Seconds = 120
+    longer: dict[CaseName, Seconds] = {}
+    skip: list[int] = [4]
+    setup: list[Command] = []
+    case: dict[CaseName, Command]
+    files: Path | None = None
+
+    def limit_of(self, case: str) -> int:
+        """Seconds a case may take."""
+        return self.longer.get(case, self.limit_s)
+
+
+def suite_names() -> list[str]:
+    """The names of the suites that the lab brings."""
+    return sorted(path.stem for path in paths.SUITES.glob("*.toml"))
+
+
+def load_suite(name: str) -> Suite:
+    """The suite of that name, or in the TOML file at that path; UsageError for a bad one."""
+    path = named.find("suite", name, paths.SUITES, suite_names())
+    return _validate(path, tomlfile.read(path, "suite")[1], path.stem)
+
+
+def load_directory(directory: Path, name: str) -> Suite:
+    """The suite that lies in a directory; UsageError if it has neither FILE nor a program."""
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is no directory")
+    path = directory / FILE
+    if path.is_file():
+        data = tomlfile.read(path, "suite")[1]
+        return _validate(path, data, name).model_copy(update={"files": directory})
+    programs = [
+        x.name for x in sorted(directory.iterdir()) if x.is_file() and os.access(x, os.X_OK)
+    ]
+    if not programs:
+        raise UsageError(f"{directory} has neither {FILE} nor a program")
+    cases = {program: f"./{program}" for program in programs}
+    return Suite(name=name, title=str(directory), case=cases, files=directory)
+
+
+def _validate(path: Path, data: dict[str, Any], name: str) -> Suite:
+    try:
+        suite = Suite.model_validate({"name": name, **data})
+    except ValidationError as error:
+        raise tomlfile.explain(path, error, "suite") from error
+    if unknown := set(suite.longer) - set(suite.case):
+        raise UsageError(f"{path}: longer: no case {', '.join(sorted(unknown))}")
+    return suite

@@ -1,0 +1,168 @@
+"""`cohort suite`: tests that others wrote, under several policies."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cohort import host, paths
+from cohort.errors import Failed, UsageError
+from cohort.log import progress
+
+if TYPE_CHECKING:
+    from cohort.kernel.build import Kernel, KernelSpec
+    from cohort.log import Board
+    from cohort.policy import Policy
+    from cohort.suites.results import Outcome
+    from cohort.suites.root import Kind
+    from cohort.suites.runner import Machine, Plan
+    from cohort.suites.schema import Suite
+
+POLICIES = "none,region"
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("suite")
+@click.argument("name")
+@click.option("--policies", default=POLICIES, show_default=True, help="The first is compared with.")
+@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Where NAME lies.")
+@click.option("--case", "cases", multiple=True, help="Only this case of it; may be repeated.")
+@click.option("--kernel", "fragments", help="Fragments [default: the policy's, and suite].")
+@click.option("--debug", is_flag=True, help="On the kernel with every checker; a warning ends it.")
+@click.option("--root", type=click.Choice(["debian", "initramfs"]), default="debian")
+@click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
+@click.option("--memory", "memory_mb", type=int, help="MiB [default: the suite's].")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the tables.")
+@click.option("--junit", type=FILE, help="Write the results as JUnit's XML, too.")
+@click.option("--ktap", type=FILE, help="Write the results as KTAP, too.")
+def command(
+    name: str,
+    policies: str,
+    directory: Path | None,
+    cases: tuple[str, ...],
+    fragments: str | None,
+    debug: bool,
+    root: "Kind",
+    cpus: int,
+    memory_mb: int | None,
+    as_json: bool,
+    junit: Path | None,
+    ktap: Path | None,
+) -> None:
+    """Run the suite NAME under each policy, and tell every case that differs from the first.
+
+    NAME is a file of suites/, or anything you call the programs in the directory --dir. A case
+    that fails under all policies is no difference: exit code 1 says that there is one. What the
+    guests said stays in out/suites/runs.
+    """
+    from rich.console import Console
+
+    from cohort.policy import load_policy
+    from cohort.suites import output
+    from cohort.suites.results import differences
+    from cohort.suites.runner import Machine, choose_cases
+    from cohort.suites.schema import load_directory, load_suite
+
+    if fragments is not None and debug:
+        raise UsageError("--kernel does not go with --debug", "name the fragment debug instead")
+    suite = load_suite(name) if directory is None else load_directory(directory, name)
+    suite = choose_cases(suite, cases)
+    loaded = [load_policy(x) for x in dict.fromkeys(policies.split(","))]
+    specs = [_kernel_spec(policy, fragments, debug) for policy in loaded]
+    machine = Machine(cpus, memory_mb or suite.memory_mb, debug)
+    outcomes = _run(suite, loaded, specs, root, machine)
+    if junit is not None:
+        host.write_text(junit, output.junit(suite.name, outcomes))
+    if ktap is not None:
+        host.write_text(ktap, output.ktap(outcomes))
+    if as_json:
+        print(json.dumps(output.as_object(outcomes), allow_nan=False))
+    else:
+        output.print_tables(outcomes, Console(file=sys.stdout))
+    if found := differences(outcomes):
+        raise Failed(f"{suite.name}: {len(found)} results differ from {loaded[0].name}")
+
+
+def _kernel_spec(policy: "Policy", fragments: str | None, debug: bool) -> "KernelSpec":
+    """The kernel to build for a policy: its own variant with what suites want to find."""
+    from cohort.kernel.build import KernelSpec
+
+    if fragments is not None:
+        return KernelSpec.from_fragments(fragments)
+    spec = KernelSpec.variant(policy.kernel)
+    return replace(spec, configs=(*spec.configs, "suite", *(("debug",) if debug else ())))
+
+
+def _run(
+    suite: "Suite",
+    policies: "Sequence[Policy]",
+    specs: "Sequence[KernelSpec]",
+    root: "Kind",
+    machine: "Machine",
+) -> "list[Outcome]":
+    """Build what is needed, then one guest after the other."""
+    from cohort.kernel import build
+    from cohort.suites import runner
+
+    with progress() as board:
+        kernels = {x: build.build(x, board.task(f"kernel {x.name}")) for x in dict.fromkeys(specs)}
+        plan = _plan(suite, kernels[specs[0]], root, machine, board)
+        for policy in policies:
+            plan.check(policy)
+        outcomes = []
+        for policy, spec in zip(policies, specs, strict=True):
+            where = paths.made("suites", "runs", suite.name) / policy.name
+            task = board.task(f"{suite.name} under {policy.name}, cases")
+            outcomes.append(runner.run(plan, policy, kernels[spec], where, task))
+            _write_meta(where, plan, policy, kernels[spec])
+        return outcomes
+
+
+def _plan(
+    suite: "Suite",
+    kernel: "Kernel",
+    root: "Kind",
+    machine: "Machine",
+    board: "Board",
+) -> "Plan":
+    from cohort.kernel import source
+    from cohort.phone.initramfs import build_guest
+    from cohort.suites import root as roots
+    from cohort.suites import selftests
+    from cohort.suites.runner import Plan
+
+    files = suite.files
+    if suite.selftests is not None:
+        tree = source.fetch(board.task("unpacking the kernel source, MiB"))
+        files = selftests.install(suite.selftests, tree, kernel.tree_id)
+    image = roots.image(files) if root == "debian" else None
+    members = [] if root == "debian" else roots.initramfs(files)
+    init = build_guest(paths.made("guest"), "suite")
+    return Plan(suite, init, image, members, machine)
+
+
+def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -> None:
+    """What was run, on what, when."""
+    from cohort.runs import git_id
+
+    host.write_json(
+        where / "meta.json",
+        {
+            "suite": plan.suite.name,
+            "policy": policy.name,
+            "cmdline": list(plan.words(policy)),
+            "cpus": plan.machine.cpus,
+            "memory_mb": plan.machine.memory_mb,
+            "kernel": kernel.release,
+            "kernel_id": kernel.id[:16],
+            "kernel_config": str(kernel.config.parent.name),
+            "cohort_git": git_id(),
+            "qemu": host.version("qemu-system-x86_64"),
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+    )

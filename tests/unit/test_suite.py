@@ -1,0 +1,319 @@
+"""Suites: what they are, what their guests' records say, and what is told of differences."""
+
+import io
+import json
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from cohort import host, paths
+from cohort.errors import GuestError, MissingTool, Skipped, UsageError
+from cohort.kernel.build import Kernel
+from cohort.policy import load_policy
+from cohort.suites import output, results, root, runner, selftests
+from cohort.suites.results import Case, Check, Outcome, differences
+from cohort.suites.runner import Plan
+from cohort.suites.schema import Suite, load_directory, load_suite, suite_names
+from cohort.vm import guest
+from cohort.vm.machine import VmSpec
+from tests_support import Outcome as Ended
+
+GOLDEN = paths.ROOT / "tests" / "golden"
+TWO = paths.ROOT / "tests" / "suites" / "two"
+SUITE = Suite(name="s", title="t", case={"a": "./a", "b": "./b", "c": "./c"}, skip=[4])
+
+
+def _begin(name: str) -> dict[str, Any]:
+    return {"r": "case", "t": 1, "name": name}
+
+
+def _end(name: str, status: int) -> dict[str, Any]:
+    return {"r": "result", "t": 2, "name": name, "status": status, "lines": 1, "ns": 1_500_000_000}
+
+
+def _out(line: str) -> dict[str, Any]:
+    return {"r": "out", "t": 1, "line": line}
+
+
+def test_every_suite_of_the_lab_is_well_formed() -> None:
+    assert {"fio", "selftests-mm", "stress-ng-vm"} <= set(suite_names())
+    for name in suite_names():
+        suite = load_suite(name)
+        assert suite.case
+        assert set(suite.longer) <= set(suite.case)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('title = "t"\n[case]\n"a b" = "x"\n', ":3:.*is no name of a case"),
+        ('title = "t"\nlimit_s = 0\n[case]\na = "x"\n', ":2: limit_s: must be at least a second"),
+        ('title = "t"\n[case]\na = " "\n', ":3: case.a: must be a command"),
+        ('title = "t"\n[longer]\nb = 9\n[case]\na = "x"\n', "longer: no case b"),
+    ],
+)
+def test_a_bad_file_is_told_with_its_line(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        load_suite(str(path))
+    assert re.search(said, str(error.value)), error.value
+
+
+def test_a_directory_is_a_suite_of_its_programs(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("not a program\n")
+    with pytest.raises(UsageError, match="neither suite.toml nor a program"):
+        load_directory(tmp_path, "mine")
+    for name in ("two", "one"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    suite = load_directory(tmp_path, "mine")
+    assert suite.case == {"one": "./one", "two": "./two"}
+    assert suite.files == tmp_path
+    assert load_directory(TWO, "two").files == TWO
+
+
+def test_cases_are_read_from_records() -> None:
+    records = [
+        {"r": "switches", "t": 0, "files": {}, "sra": False},
+        _out("of the setup"),
+        _begin("a"),
+        _out("ok 1 - first"),
+        _out("ok 2 # SKIP no swap"),
+        _out("not ok 3 third # exit=1"),
+        _end("a", 1),
+        _begin("b"),
+        _end("b", 4),
+        _begin("c"),
+        _end("c", -1),
+    ]
+    a, b, c = results.cases_of(SUITE, records, "")
+    assert (a.status, b.status, c.status) == ("fail", "skip", "timeout")
+    assert a.seconds == 1.5
+    assert a.checks == (
+        Check("1", "pass", "first"),
+        Check("2", "skip"),
+        Check("3", "fail", "third"),
+    )
+    assert a.tail == ("ok 1 - first", "ok 2 # SKIP no swap", "not ok 3 third # exit=1")
+
+
+def test_a_row_of_numbers_that_begins_anew_keeps_its_names_apart() -> None:
+    lines = ["ok 1 x", "1..1", "ok 1 y", "okay 1", "# ok 2 z"]
+    assert [check.name for check in results.checks_of(lines)] == ["1", "1.2"]
+
+
+def test_what_the_kernel_says_belongs_to_the_case_before_it() -> None:
+    console = (
+        "[    1.0][    T1] suite: case a\n"
+        "[    1.1][    T9] WARNING: CPU: 0 PID: 9 at mm/page_alloc.c:1\n"
+        "[    2.0][    T1] suite: case b\r\n"
+        "[    2.1][    T1] Memory failure: 0x1: recovery action\n"
+    )
+    found = results.complaints_of(console)
+    assert list(found) == ["a"]
+    a, b = results.cases_of(SUITE, [_begin("a"), _end("a", 0), _begin("b"), _end("b", 0)], console)
+    assert (a.status, b.status) == ("splat", "pass")
+    assert a.complaints == found["a"]
+
+
+def test_a_case_without_a_result_has_died() -> None:
+    assert [x.status for x in results.cases_of(SUITE, [_begin("a")], "")] == ["died"]
+
+
+def _outcome(policy: str, *cases: Case) -> Outcome:
+    return Outcome(policy, cases)
+
+
+def test_differences_are_of_cases_and_their_checks() -> None:
+    checks = (Check("1", "pass", "one"), Check("2", "pass", "two"))
+    worse = (Check("1", "pass", "one"), Check("2", "fail", "two, errno 12"))
+    none = _outcome("none", Case("a", "pass", checks=checks), Case("b", "fail"))
+    same = _outcome("cpb", Case("a", "pass", 9.0, checks=checks), Case("b", "fail"))
+    region = _outcome("region", Case("a", "fail", tail=("no",), checks=worse), Case("b", "fail"))
+    assert differences([none, same]) == []
+    found = differences([none, same, region])
+    assert [(x.name, x.statuses) for x in found] == [
+        ("a", ("pass", "pass", "fail")),
+        ("a: 2", ("pass", "pass", "fail")),
+    ]
+    assert found[0].tails["region"] == ("no",)
+
+
+def test_checks_that_are_missing_differ_unless_their_case_died() -> None:
+    checks = (Check("1", "pass"), Check("2", "pass"))
+    none = _outcome("none", Case("a", "pass", checks=checks))
+    fewer = _outcome("region", Case("a", "pass", checks=checks[:1]))
+    dead = _outcome("region", Case("a", "died", checks=checks[:1]))
+    assert [(x.name, x.statuses) for x in differences([none, fewer])] == [
+        ("a: 2", ("pass", "absent"))
+    ]
+    assert [x.name for x in differences([none, dead])] == ["a"]
+
+
+def _example() -> list[Outcome]:
+    checks = (Check("1", "pass", "one"), Check("2", "skip", "two"))
+    splat = Case("b", "splat", 2.0, ("said",), (), ("BUG: sleeping function",))
+    none = _outcome("none", Case("a", "pass", 1.0, (), checks), Case("b", "pass", 2.0))
+    return [none, _outcome("region", Case("a", "pass", 1.0, (), checks), splat)]
+
+
+def test_tables() -> None:
+    file = io.StringIO()
+    output.print_tables(_example(), Console(file=file))
+    output.print_tables(_example()[:1] * 2, Console(file=file))
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    assert "\n".join(lines) + "\n" == (GOLDEN / "suite.txt").read_text()
+
+
+def test_ktap() -> None:
+    assert output.ktap(_example()) == (GOLDEN / "suite.ktap").read_text()
+
+
+def test_junit() -> None:
+    tree = ElementTree.fromstring(output.junit("s", _example()))
+    none, region = tree.findall("testsuite")
+    assert (none.get("failures"), region.get("failures")) == ("0", "1")
+    failure = region.findall("testcase")[1].find("failure")
+    assert failure is not None
+    assert failure.text == "BUG: sleeping function\nsaid"
+
+
+def test_json_has_counts_and_differences() -> None:
+    told = json.loads(json.dumps(output.as_object(_example())))
+    assert told["ok"] is False
+    assert told["policies"]["none"]["counts"]["pass"] == 2
+    assert told["policies"]["none"]["checks"] == {"pass": 1, "fail": 0, "skip": 1}
+    assert told["differences"] == [{"name": "b", "status": {"none": "pass", "region": "splat"}}]
+
+
+def _plan(tmp_path: Path, image: Path | None = None) -> Plan:
+    init = tmp_path / "init"
+    init.write_bytes(b"\x7fELF")
+    return Plan(SUITE, init, image, [], runner.Machine(2, 512, debug=False))
+
+
+def test_the_conf_has_the_policys_knobs_before_the_cases(tmp_path: Path) -> None:
+    policy = load_policy("tuned-compact")
+    suite = SUITE.model_copy(update={"setup": ["true"], "longer": {"b": 300}})
+    plan = Plan(suite, tmp_path, tmp_path, [], runner.Machine(2, 512, debug=False))
+    lines = runner.render_conf(plan, policy, ["b", "c"]).splitlines()
+    assert lines[0] == "root /dev/pmem0"
+    assert lines[1:-3] == [f"write {path} {value}" for path, value in policy.writes()]
+    assert lines[-3:] == ["setup true", "case b 300 ./b", "case c 120 ./c"]
+
+
+def test_a_policy_that_the_machine_cannot_have_is_refused(tmp_path: Path) -> None:
+    plan = Plan(SUITE, tmp_path, None, [], runner.Machine(1, 512, debug=True))
+    with pytest.raises(UsageError, match="policy vnode: cmdline"):
+        plan.check(load_policy("vnode"))
+    assert "panic_on_warn=1" in plan.words(load_policy("none"))
+
+
+KERNEL = Kernel(Path("bzImage"), Path(".config"), "6.12.117", "id", "tree", "x86_64")
+SWITCHES = json.dumps({"r": "switches", "files": {}, "sra": False}, separators=(",", ":"))
+
+
+def _write(spec: VmSpec, watch: Callable[[str], None], records: list[dict[str, Any]]) -> None:
+    lines = [SWITCHES, *(json.dumps(x, separators=(",", ":")) for x in records)]
+    spec.records.write_text("".join(f"{line}\n" for line in lines))
+    for line in lines:
+        watch(line)
+
+
+def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None]) -> float:
+        conf = (spec.run_dir / "suite.conf").read_text()
+        asked.append(re.findall(r"^case (\S+)", conf, re.MULTILINE))
+        if len(asked) == 1:
+            _write(spec, watch, [_begin("a"), _end("a", 0), _begin("b")])
+            raise GuestError("the guest died before its end")
+        _write(spec, watch, [_begin("c"), _end("c", 0)])
+        return 1.0
+
+    monkeypatch.setattr(guest, "run", run)
+    seen: list[tuple[int, int]] = []
+    where = tmp_path / "none"
+    done = runner.run(
+        _plan(tmp_path), load_policy("none"), KERNEL, where, lambda *x: seen.append(x)
+    )
+    assert asked == [["a", "b", "c"], ["c"]]
+    assert [(case.name, case.status) for case in done.cases] == [
+        ("a", "pass"),
+        ("b", "died"),
+        ("c", "pass"),
+    ]
+    assert (done.boots, seen[-1]) == (2, (3, 3))
+    assert len((where / "cases.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_guest_without_a_case_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None]) -> float:
+        _write(spec, watch, [])
+        raise GuestError("the guest gave up: the suite's setup failed")
+
+    monkeypatch.setattr(guest, "run", run)
+    with pytest.raises(GuestError, match="setup failed"):
+        runner.run(_plan(tmp_path), load_policy("none"), KERNEL, tmp_path / "n", lambda *_: None)
+
+
+def test_cases_are_chosen_by_name() -> None:
+    assert list(runner.choose_cases(SUITE, ["b"]).case) == ["b"]
+    assert runner.choose_cases(SUITE, []) is SUITE
+    with pytest.raises(UsageError, match="has no case z"):
+        runner.choose_cases(SUITE, ["z"])
+
+
+def test_the_initramfs_has_a_shell_and_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busybox = tmp_path / "busybox"
+    busybox.write_bytes(b"\x7fELF shell")
+    monkeypatch.setattr(host, "need", lambda name: busybox)
+    members = {member.name: member for member in root.initramfs(TWO)}
+    assert members["bin/busybox"].data == b"\x7fELF shell"
+    assert members["bin/sh"].mode == stat.S_IFLNK | 0o777
+    assert members["suite/passes"].mode & 0o111
+    assert members["suite/suite.toml"].data == (TWO / "suite.toml").read_bytes()
+
+
+def test_what_is_missing_on_the_host_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_out: Path
+) -> None:
+    with pytest.raises(UsageError, match="has no tools/testing/selftests/mm"):
+        selftests.install("mm", tmp_path, "id")
+    makefile = tmp_path / selftests.WHERE / "mm" / "Makefile"
+    makefile.parent.mkdir(parents=True)
+    makefile.write_text("all:\n")
+    monkeypatch.setattr(selftests, "HEADERS", {"no/such.h": "libno-dev"})
+    with pytest.raises(MissingTool, match=re.escape("no/such.h is not installed")) as missing:
+        selftests.install("mm", tmp_path, "id")
+    assert missing.value.hint == "apt-get install libno-dev"
+
+
+def test_a_root_is_made_on_debian_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    release = tmp_path / "os-release"
+    release.write_text('ID=debian\nVERSION_CODENAME="bookworm"\n')
+    monkeypatch.setattr(root, "RELEASE", release)
+    assert root.codename() == "bookworm"
+    release.write_text("ID=fedora\n")
+    with pytest.raises(Skipped, match="on a Debian host only"):
+        root.codename()
+
+
+def test_options_that_exclude_each_other(cohort: Callable[..., Ended]) -> None:
+    done = cohort("suite", "fio", "--kernel", "base,x86_64", "--debug")
+    assert done.code == 2
+    assert "--kernel does not go with --debug" in done.stderr
