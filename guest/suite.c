@@ -255,21 +255,23 @@ static void do_write(char *save)
 
 static void do_line(char *line)
 {
-	char *save, *verb = strtok_r(line, " ", &save);
+	char *save, *verb = strtok_r(line, " ", &save), text[2 * SHOWN];
 	unsigned long lines;
 
 	if (!verb)
 		return;
 	if (!strcmp(verb, "case"))
-		do_case(save);
-	else if (!strcmp(verb, "write"))
-		do_write(save);
-	else if (!strcmp(verb, "root"))
-		enter_root(save);
-	else if (strcmp(verb, "setup"))
+		return do_case(save);
+	if (!strcmp(verb, "write"))
+		return do_write(save);
+	if (!strcmp(verb, "root"))
+		return enter_root(save);
+	if (strcmp(verb, "setup"))
 		fatal(CONF ": unknown word %s", verb);
-	else if (run(save, SETUP_LIMIT_S, &lines))
-		fatal("the suite's setup failed");
+	if (run(save, SETUP_LIMIT_S, &lines)) {
+		escape(text, sizeof(text), save);
+		fatal("the suite's setup failed: %s", text);
+	}
 }
 
 static char *conf_read(void)
