@@ -1,0 +1,34 @@
+"""A suite of two scripts, one of which tells the policies apart, in real guests."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from cohort import paths
+from tests_support import Outcome
+
+pytestmark = pytest.mark.integration
+
+TWO = paths.ROOT / "tests" / "suites" / "two"
+WORDS = ("--root", "initramfs", "--kernel", "base,x86_64,lab,cohort")
+
+
+def test_a_case_that_differs_is_told_and_is_a_failure(
+    cohort: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    junit, ktap = tmp_path / "junit.xml", tmp_path / "results.ktap"
+    words = ("--dir", TWO, *WORDS, "--json", "--junit", junit, "--ktap", ktap)
+    done = cohort("suite", "two", "--policies", "none,region", *words)
+    assert done.code == 1, done.stderr
+    assert "two: 1 results differ from none" in done.stderr
+    told = json.loads(done.stdout)
+    assert told["differences"] == [
+        {"name": "region-off", "status": {"none": "pass", "region": "fail"}}
+    ]
+    assert told["policies"]["region"]["checks"] == {"pass": 1, "fail": 0, "skip": 1}
+    suites = ElementTree.parse(junit).getroot().findall("testsuite")
+    assert [suite.get("failures") for suite in suites] == ["0", "1"]
+    assert "not ok 2 region-off # fail" in ktap.read_text()
