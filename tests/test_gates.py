@@ -13,6 +13,7 @@ import house
 from c_source import foreign_functions, nameless, nameless_comments, nameless_in_patch
 from cohort import paths
 from cohort.kernel import frozen, overlay, source
+from cohort.results import pages
 from tests_support import copy_originals
 
 BIN = Path(sys.executable).parent
@@ -90,6 +91,12 @@ def test_shell() -> None:
     if shutil.which("shellcheck") is None:
         pytest.skip("shellcheck is not installed")
     check("shellcheck", *SHELL)
+
+
+@pytest.mark.gate
+def test_pages_of_results_are_their_records() -> None:
+    """No figure on them is typed, and none is older than its records."""
+    assert pages.check(pages.Home(paths.ROOT)) == []
 
 
 @pytest.mark.gate

@@ -1,7 +1,7 @@
 """The pictures of the report, each as the text of an SVG image without outside references."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -89,10 +89,13 @@ def draw_all(results: Sequence[Result]) -> dict[str, str]:
 
 def policy_colours(results: Sequence[Result]) -> dict[str, str]:
     """A colour a policy; the shipped policies have the same one in every report."""
+    return colours(policies_of(results))
+
+
+def colours(policies: Iterable[str]) -> dict[str, str]:
+    """The same by the policies' names."""
     spare = iter(_SPARE_COLOURS * 4)
-    return {
-        policy: _COLOURS.get(policy) or next(spare, "#000000") for policy in policies_of(results)
-    }
+    return {policy: _COLOURS.get(policy) or next(spare, "#000000") for policy in policies}
 
 
 def svg_text(figure: Figure) -> str:

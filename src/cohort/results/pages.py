@@ -1,0 +1,146 @@
+"""The pages of results that are made from records, each of a template of prose.
+
+A template is `docs/results/templates/NAME.md`, beside the pages it makes and not in the package,
+as it is prose that people edit. It makes `docs/results/NAME.md`; README.md makes the part of the
+repository's README between two marks. `{{ table(...) }}` and the like: `cohort.results.sheet`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from cohort import host
+from cohort.errors import Failed, UsageError
+from cohort.results import figures
+from cohort.results.sheet import Sheet, functions
+
+README = "README.md"
+BEGIN = "<!-- results: made by `cohort results` of docs/results/templates/README.md -->"
+END = "<!-- results: end -->"
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where pages, templates and records are in a checkout."""
+
+    root: Path
+
+    @property
+    def results(self) -> Path:
+        """The pages, and their pictures."""
+        return self.root / "docs" / "results"
+
+    @property
+    def templates(self) -> Path:
+        """The templates, each called as its page."""
+        return self.results / "templates"
+
+    @property
+    def records(self) -> Path:
+        """The sets of records."""
+        return self.results / "records"
+
+    def page(self, template: str) -> Path:
+        """The file that a template makes, or a part of."""
+        return self.root / README if template == README else self.results / template
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as its template and the records have it, its figures marked."""
+
+    path: Path
+    sheet: Sheet
+    marked: str
+
+
+def make(home: Home, template: str) -> Page:
+    """One page. UsageError for a template that is none, Failed if records do not fit."""
+    path = home.page(template)
+    sheet = Sheet(str(path.relative_to(home.root)), home.records)
+    loader = jinja2.FileSystemLoader(home.templates)
+    jinja = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, autoescape=False)
+    where = home.templates / template
+    try:
+        text = jinja.get_template(template).render(functions(sheet))
+    except jinja2.TemplateSyntaxError as error:
+        raise UsageError(f"{where}:{error.lineno}: {error.message}") from error
+    except (jinja2.TemplateError, TypeError) as error:
+        raise UsageError(f"{where}: {error}") from error
+    made_of = f"<!-- Made by `cohort results` of templates/{template}: change that. -->\n"
+    return Page(path, sheet, f"{'' if template == README else made_of}{text.rstrip()}\n")
+
+
+def templates(home: Home) -> list[str]:
+    """The names of the templates."""
+    return sorted(path.name for path in home.templates.glob("*.md"))
+
+
+def write(home: Home) -> list[Path]:
+    """Write every page and picture; returns those that were not there like that.
+
+    Raises what `make` does, before anything is written; UsageError for a README without marks.
+    """
+    from cohort.results.set_picture import draw, is_of
+
+    wanted = {}
+    for page in [make(home, template) for template in templates(home)]:
+        before, after = _around(page.path)
+        wanted[page.path] = f"{before}{figures.plain(page.marked)}{after}"
+        for name, picture in page.sheet.pictures.items():
+            if not is_of(_text(home.results / name), picture):
+                wanted[home.results / name] = draw(name, picture)
+    changed = [path for path, text in wanted.items() if _text(path) != text]
+    for path in changed:
+        host.write_text(path, wanted[path])
+    return changed
+
+
+def check(home: Home) -> list[str]:
+    """Where pages say something else than their records: `PAGE: line: table: metric: ...`.
+
+    Raises UsageError for a template that is none.
+    """
+    said = []
+    for template in templates(home):
+        try:
+            said += _check(home, make(home, template))
+        except Failed as error:
+            said.append(error.message)
+    return said
+
+
+def _check(home: Home, page: Page) -> list[str]:
+    from cohort.results.set_picture import is_of
+
+    before, after = _around(page.path)
+    text = _text(page.path).removeprefix(before).removesuffix(after)
+    found = figures.differences(page.marked, page.sheet.figures, text, before.count("\n"))
+    wrong = [
+        f"{name}: the picture is not of the records"
+        for name, picture in page.sheet.pictures.items()
+        if not is_of(_text(home.results / name), picture)
+    ]
+    return [f"{page.sheet.name}: {what}" for what in [*found, *wrong]]
+
+
+def refuse(said: list[str]) -> None:
+    """Failed with all that was said, if anything was."""
+    if said:
+        raise Failed("\n".join(said), "make the pages again: cohort results")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _around(path: Path) -> tuple[str, str]:
+    """What a page has before and after the part that is made; nothing but for the README."""
+    if path.name != README:
+        return "", ""
+    before, begin, rest = _text(path).partition(f"{BEGIN}\n")
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise UsageError(f"{path}: has no lines {BEGIN} and {END}")
+    return before + begin, end + after

@@ -1,0 +1,274 @@
+"""What a template of a page of results may ask for: tables, figures and pictures of records."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cohort.errors import Failed
+from cohort.results.catalogue import BY_NAME, ORDERS, Metric
+from cohort.results.figures import Figures
+from cohort.results.judgement import SIGNS, judge
+from cohort.results.records import ONE_PHONE, Record, check_build, read_set, values
+from cohort.results.runs import accelerator_label
+from cohort.results.spread import Spread, spread
+from cohort.results.table import MISSING, Cell
+
+_COMMAND_COLUMNS = 94
+"""Of a command, which stands four columns in and may go on in the next line."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """In place of a label: of these the one that is best by the metric asked for."""
+
+    labels: tuple[str, ...]
+    title: str
+
+
+def best(*labels: str, title: str = "best rival") -> Best:
+    """A column that is the best of these, metric by metric."""
+    return Best(labels, title)
+
+
+Column = str | Best
+Picture = dict[str, dict[str, tuple[float, float, float]]]
+"""By label and metric: median, least, greatest."""
+
+
+@dataclass
+class Sheet:
+    """One page while it is made. `name` is its file in the repository, `home` where records are."""
+
+    name: str
+    home: Path
+    figures: Figures = field(default_factory=Figures)
+    pictures: dict[str, Picture] = field(default_factory=dict)
+    _sets: dict[str, list[Record]] = field(default_factory=dict)
+
+    def table(
+        self,
+        table: str,
+        columns: Sequence[Column],
+        rows: Sequence[str | Sequence[str]],
+        mark: str | None = None,
+        spreads: bool = True,
+        phones: bool = False,
+    ) -> str:
+        """A row a metric, a column a label; above it the command, below it what was run on what.
+
+        A row is a metric, or the metric and a title of its own. The column `mark` has a sign a
+        cell: how it stands to the best rival, or to the first column where there is none. `phones`
+        lets columns be of different phones.
+        """
+        records = self._of(table, columns)
+        if not phones:
+            check_build(records, f"{self.name}: table {table}", ONE_PHONE)
+        rival = next((x for x in columns if isinstance(x, Best)), columns[0])
+        lines = [_row(["", *map(_head, columns)]), _row(["---", *["--:"] * len(columns)])]
+        for row in rows:
+            metric, title = _titled(row)
+            cells = []
+            for column in columns:
+                text = self._text(table, column, metric, spreads)
+                if column == mark:
+                    text += self._sign(table, mark, rival, metric)
+                cells.append(self._mark(table, column, metric, text))
+            lines.append(_row([title, *cells]))
+        note = self._note(table, records, mark is not None, rival, spreads)
+        return "\n".join([*self._commands(table, records), "", *lines, "", *note])
+
+    def value(self, table: str, column: Column, metric: str) -> str:
+        """A figure for a sentence: the median over the seeds."""
+        return self._mark(table, column, metric, self._shown(table, column, metric).value)
+
+    def times(self, table: str, column: Column, by: Column, metric: str, digits: int = 2) -> str:
+        """How many times the median of `by` is that of `column`."""
+        one, other = (self._median(table, x, metric) for x in (column, by))
+        text = f"{one / other:.{digits}f}" if other else MISSING
+        return self.figures.mark(table, f"{metric} of {_plain(column)} by {_plain(by)}", text)
+
+    def commit(self, table: str) -> str:
+        """The commit of all records of the table."""
+        return self.figures.mark(table, "commit", self._records(table)[0].commit)
+
+    def picture(
+        self, table: str, family: str, labels: Sequence[str], alt: str, orders: bool = False
+    ) -> str:
+        """A picture of a metric, a bar a label; with `orders` of a family of metrics, a line each.
+
+        It goes into docs/results, under the name of its table and metric.
+        """
+        names = [f"{family}{x}" for x in ORDERS] if orders else [family]
+        drawn: Picture = {}
+        self._of(table, labels)
+        for label in labels:
+            shown = {x: self._spread(table, label, BY_NAME[x]) for x in names}
+            drawn[label] = {x: (s.median, s.low, s.high) for x, s in shown.items() if s is not None}
+        file = f"{table}-{family.strip('_')}.svg"
+        self.pictures[file] = drawn
+        where = "docs/results/" if "/" not in self.name else ""
+        return f"![{alt}]({where}{file})"
+
+    def _records(self, table: str) -> list[Record]:
+        if table not in self._sets:
+            records = read_set(self.home / f"{table}.jsonl")
+            check_build(records, f"{self.name}: table {table}")
+            self._sets[table] = records
+            self._check_commits()
+        return self._sets[table]
+
+    def _check_commits(self) -> None:
+        """A page is of one commit, as a reader sets its tables side by side."""
+        commits = {records[0].commit: table for table, records in self._sets.items()}
+        if len(commits) > 1:
+            said = ", ".join(f"table {table} of {commit}" for commit, table in commits.items())
+            raise Failed(f"{self.name}: tables of different commits: {said}")
+
+    def _of(self, table: str, columns: Sequence[Column]) -> list[Record]:
+        """The records of these columns; Failed for one that has none."""
+        records = self._records(table)
+        wanted = [x for column in columns for x in _labels(column)]
+        known = {record.label for record in records}
+        if missing := [label for label in wanted if label not in known]:
+            raise Failed(f"{self.name}: table {table}: no records of {', '.join(missing)}")
+        return [record for record in records if record.label in wanted]
+
+    def _spread(self, table: str, label: str, metric: Metric) -> Spread | None:
+        return spread(values(self._records(table), label, metric.name))
+
+    def _winner(self, table: str, column: Column, metric: Metric) -> str:
+        """The label that a column stands for by this metric; the first of equals."""
+        known = [
+            (found.median, label)
+            for label in _labels(column)
+            if (found := self._spread(table, label, metric)) is not None
+        ]
+        pick = min if metric.better == "lower" else max
+        return pick(known, key=lambda x: x[0])[1] if known else _labels(column)[0]
+
+    def _shown(self, table: str, column: Column, name: str) -> Cell:
+        self._of(table, [column])
+        if name not in BY_NAME:
+            raise Failed(f"{self.name}: table {table}: there is no metric {name}")
+        metric = BY_NAME[name]
+        return Cell(metric, self._spread(table, self._winner(table, column, metric), metric))
+
+    def _median(self, table: str, column: Column, name: str) -> float:
+        found = self._shown(table, column, name).spread
+        if found is None:
+            raise Failed(f"{self.name}: table {table}: {name}: {_plain(column)} has none")
+        return found.median
+
+    def _text(self, table: str, column: Column, name: str, spreads: bool) -> str:
+        shown = self._shown(table, column, name)
+        text = shown.value
+        if spreads and shown.spread is not None and shown.spread.low < shown.spread.high:
+            text += f" {shown.range}"
+        if isinstance(column, Best) and shown.spread is not None:
+            text += f" `{self._winner(table, column, BY_NAME[name])}`"
+        return text
+
+    def _sign(self, table: str, label: str, rival: Column, name: str) -> str:
+        versus = self._shown(table, rival, name).spread
+        ours = self._shown(table, label, name).spread
+        sign = SIGNS[judge(Cell(BY_NAME[name], ours, versus))]
+        return f" {sign}" if sign else ""
+
+    def _mark(self, table: str, column: Column, metric: str, text: str) -> str:
+        return self.figures.mark(table, f"{metric} of {_plain(column)}", text)
+
+    def _commands(self, table: str, records: Sequence[Record]) -> list[str]:
+        lines = []
+        for command in dict.fromkeys(record.command for record in records):
+            parts = textwrap.wrap(
+                command, _COMMAND_COLUMNS, break_long_words=False, break_on_hyphens=False
+            )
+            marked = [self.figures.mark(table, "command", part) for part in parts]
+            lines.append("    " + " \\\n        ".join(marked))
+        return lines
+
+    def _note(
+        self, table: str, records: Sequence[Record], signs: bool, rival: Column, spreads: bool
+    ) -> list[str]:
+        """On what all this was measured, and how to read it; a line an item."""
+
+        def one(key: str) -> str:
+            known = dict.fromkeys(str(getattr(record, key)) for record in records)
+            return self.figures.mark(table, key, ", ".join(known))
+
+        accels = ", ".join(dict.fromkeys(accelerator_label(record.accel) for record in records))
+        lines = [
+            f"Commit {one('commit')}; {one('workload')}, {one('launches')} launches, "
+            f"{one('memory_mb')} MiB, {one('cpus')} CPUs;",
+            f"{self.figures.mark(table, 'accel', accels)};",
+            f"Linux {one('kernel')}; {one('gcc')};",
+            f"{one('qemu')};",
+            f"{self._seeds(table, records)}{': median' if _several(records) else ''}"
+            f"{' [least, greatest]' if spreads and _several(records) else ''}.",
+        ]
+        if signs:
+            lines.append(_how_to_read(_plain(rival), _several(records)))
+        return lines
+
+    def _seeds(self, table: str, records: Sequence[Record]) -> str:
+        """The seeds of all, or of each label where they differ."""
+        seeds: dict[str, list[int]] = {}
+        for record in records:
+            seeds.setdefault(record.label, []).append(record.seed)
+        said: dict[str, list[str]] = {}
+        for label, numbers in seeds.items():
+            said.setdefault(", ".join(map(str, sorted(numbers))), []).append(label)
+        if len(said) == 1:
+            text = next(iter(said))
+        else:
+            text = "; ".join(f"{numbers} of {', '.join(x)}" for numbers, x in said.items())
+        return f"seeds {self.figures.mark(table, 'seeds', text)}"
+
+
+def _how_to_read(rival: str, several: bool) -> str:
+    if several:
+        return f"✓ better than {rival}, ✗ worse, ≈ the ranges over the seeds touch."
+    return f"✓ better than {rival}, ✗ worse, ≈ less than a twentieth between them."
+
+
+def _several(records: Sequence[Record]) -> bool:
+    return len({record.seed for record in records}) > 1
+
+
+def _labels(column: Column) -> tuple[str, ...]:
+    return column.labels if isinstance(column, Best) else (column,)
+
+
+def _plain(column: Column) -> str:
+    return column.title if isinstance(column, Best) else column
+
+
+def _head(column: Column) -> str:
+    return column.title if isinstance(column, Best) else f"`{column}`"
+
+
+def _titled(row: str | Sequence[str]) -> tuple[str, str]:
+    """The metric of a row, and its title."""
+    if not isinstance(row, str):
+        return row[0], row[1]
+    metric = BY_NAME.get(row)
+    unit = f", {metric.unit}" if metric and metric.unit else ""
+    return row, f"{metric.title}{unit} (`{row}`)" if metric else row
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def functions(sheet: Sheet) -> Mapping[str, Any]:
+    """By name, what a template may call."""
+    return {
+        "best": best,
+        "commit": sheet.commit,
+        "picture": sheet.picture,
+        "table": sheet.table,
+        "times": sheet.times,
+        "value": sheet.value,
+    }

@@ -1,0 +1,111 @@
+"""`cohort results`: the pages of results, made from the records in the repository."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cohort.errors import Skipped, UsageError
+
+if TYPE_CHECKING:
+    from cohort.results.pages import Home
+    from cohort.results.query import Answer
+
+
+@click.group("results", invoke_without_command=True)
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a page is not its records.")
+@click.option("--sql", metavar="QUERY", help="Ask the table `runs` of all records instead.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@click.pass_context
+def command(context: click.Context, check: bool, sql: str | None, as_json: bool) -> None:
+    """Make README's table and the pages in docs/results that have a template.
+
+    Prints which pages were not up to date.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    # Imported here: `cohort results --help` should not wait for pandas.
+    from cohort.results import pages
+
+    if check and sql is not None:
+        raise UsageError("--check or --sql, one of the two")
+    home = _home()
+    if sql is not None:
+        from cohort.results.query import ask
+
+        show(ask(home.records, sql), as_json)
+    elif check:
+        pages.refuse(pages.check(home))
+    else:
+        for path in pages.write(home):
+            click.echo(path)
+
+
+@command.command("add")
+@click.argument("name")
+@click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[RUNDIR...]")
+@click.option(
+    "--from",
+    "places",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUNDIR",
+    help="A run, or a directory of runs; the others may follow it.",
+)
+@click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
+@click.option(
+    "--study",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The runs of a study: out/studies/NAME.json.",
+)
+def add(
+    name: str, more: tuple[Path, ...], places: tuple[Path, ...], last: bool, study: Path | None
+) -> None:
+    """Keep the metrics of finished runs as the set NAME, in place of what it was.
+
+    All must be of one clean commit. Prints the set's file. The pages are made by `cohort results`.
+    """
+    from cohort.results import collect, export
+    from cohort.results.records import write_set
+
+    named = [*places, *more]
+    if [bool(named), last, study is not None].count(True) != 1:
+        raise UsageError("name run directories, or say --last or --study, one of the three")
+    if not name.replace("-", "").isalnum() or name != name.lower():
+        raise UsageError(f"{name}: a set is called by lower-case letters, digits and dashes")
+    if study is not None:
+        records = collect.of_study(study)
+    else:
+        records = collect.of_runs(export.recall() if last else named)
+    path = _home().records / f"{name}.jsonl"
+    write_set(path, records)
+    click.echo(path)
+
+
+def _home() -> "Home":
+    """The checkout's pages; Skipped without a checkout."""
+    from cohort import paths
+    from cohort.results.pages import Home
+
+    if paths.CHECKOUT is None:
+        raise Skipped("the pages of results are in a checkout, and this is a wheel")
+    return Home(paths.CHECKOUT)
+
+
+def show(answer: "Answer", as_json: bool) -> None:
+    """Print the rows of an answer on stdout."""
+    columns, rows = answer
+    if as_json:
+        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        print(json.dumps(named, allow_nan=False, default=str))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        table.add_row(*("-" if x is None else str(x) for x in row))
+    Console(width=max(80, 24 * len(columns))).print(table)

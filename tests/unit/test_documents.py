@@ -1,0 +1,41 @@
+"""Pages for people: their links lead somewhere."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from cohort import paths
+
+ROOT = paths.ROOT
+TEMPLATES = ROOT / "docs" / "results" / "templates"
+PAGES = sorted(
+    page
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+    if page.parent != TEMPLATES  # links of a template are those of the page it makes
+)
+_LINK = re.compile(r"\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)")
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as a browser of the repository makes them."""
+    names: set[str] = set()
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
+        name = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        again = (f"{name}-{number}" for number in itertools.count(1))
+        names.add(name if name not in names else next(x for x in again if x not in names))
+    return names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    wrong = []
+    for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        there = (page.parent / target).resolve() if target else page
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            wrong.append(f"{target}#{anchor}")
+    assert wrong == []

@@ -1,0 +1,347 @@
+"""Pages of results: made from records, checked against them, and records from made runs."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cohort import paths
+from cohort.errors import Failed, UsageError
+from cohort.policy import load_policy
+from cohort.results import collect, pages
+from cohort.results.pages import Home
+from cohort.results.query import ask
+from cohort.results.records import Record, read_set, write_set
+from made_runs import make_run
+from tests_support import Outcome
+
+Cohort = Callable[..., Outcome]
+
+TEMPLATE = """# A page
+
+{{ table("small", ["none", best("none", "tuned", title="best of stock"), "region"],
+         ["kills", ["launch_ms_p50", "launch"]], mark="region") }}
+
+A launch takes {{ times("small", "region", best("none", "tuned"), "launch_ms_p50") }} times as long,
+{{ value("small", "region", "launch_ms_p50") }} ms.
+"""
+PICTURE = '\n{{ picture("small", "ui_order", ["none", "region"], "UI", orders=True) }}\n'
+
+IDS = {
+    **dict.fromkeys(("kernel_id", "workload_digest"), "0123"),
+    **{"guest_id": "4567", "cmdline": []},
+}
+
+
+def made_run(root: Path, policy: str, seed: int, factor: float, **versions: str) -> Path:
+    """A run directory with all that a record needs, of commit abcd."""
+    known = {"qemu": "QEMU 1", "gcc": "gcc 4", "kernel": "6.12.7"}
+    known |= {"cohort_git": "abcd", "tree_id": "89ab"}
+    identity = {**IDS, "policy_id": load_policy(policy).digest[:16]}
+    return make_run(root, policy, seed, factor, versions=known | versions, **identity)
+
+
+def checkout(root: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A checkout with a page's template, and a README with marks and a template of its own."""
+    monkeypatch.setattr(paths, "CHECKOUT", root)
+    home = Home(root)
+    home.templates.mkdir(parents=True)
+    (home.templates / "small.md").write_text(TEMPLATE)
+    (home.templates / "README.md").write_text('Kills: {{ value("small", "none", "kills") }}.\n')
+    (root / "README.md").write_text(f"# R\n\n{pages.BEGIN}\n{pages.END}\n\nmore\n")
+    return home
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_out: Path) -> Home:
+    """The same with runs in out/, and without records."""
+    for policy, factor in (("none", 1.0), ("tuned", 0.9), ("region", 0.5)):
+        for seed in (1, 2):
+            made_run(own_out / "runs", policy, seed, factor + seed / 100)
+    return checkout(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The records of such runs."""
+    root = tmp_path_factory.mktemp("small")
+    for policy, factor in (("none", 1.0), ("region", 0.5), ("tuned", 0.9)):
+        for seed in (1, 2):
+            made_run(root / "runs", policy, seed, factor + seed / 100)
+    path = root / "small.jsonl"
+    write_set(path, collect.of_runs([root / "runs"]))
+    return path
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path) -> Home:
+    """A checkout with templates, records and pages, and without runs."""
+    home = checkout(tmp_path, monkeypatch)
+    home.records.mkdir()
+    shutil.copy(small, home.records)
+    pages.write(home)
+    return home
+
+
+def test_a_page_has_its_figures_and_what_they_are_of(made: Home, cohort: Cohort) -> None:
+    text = (made.results / "small.md").read_text()
+    assert text.startswith("<!-- Made by `cohort results` of templates/small.md: change that. -->")
+    assert (
+        "    cohort compare none region tuned --workload phone-2g --launches 20 --seeds 1,2\n"
+        in text
+    )
+    assert "|  | `none` | best of stock | `region` |" in text
+    assert "| apps killed (`kills`) | 20 | 20 `none` | 20 ≈ |" in text
+    assert "| launch | 10.7 [10.6, 10.7] | 9.6 [9.6, 9.7] `tuned` | 5.4 [5.4, 5.5] ✓ |" in text
+    assert "A launch takes 0.56 times as long,\n5.4 ms." in text
+    assert "Commit abcd; phone-2g, 20 launches, 2048 MiB, 2 CPUs;" in text
+    assert "Linux 6.12.7; gcc 4;\nQEMU 1;\nseeds 1, 2: median [least, greatest].\n" in text
+    assert "✓ better than best of stock, ✗ worse, ≈ the ranges over the seeds touch." in text
+    readme = (made.root / "README.md").read_text()
+    assert readme == f"# R\n\n{pages.BEGIN}\nKills: 20.\n{pages.END}\n\nmore\n"
+    assert cohort("results", "--check") == Outcome(0, "", "")
+    assert cohort("results") == Outcome(0, "", "")
+
+
+def test_runs_become_a_set_of_records(
+    home: Home, cohort: Cohort, own_out: Path, small: Path
+) -> None:
+    path = home.records / "small.jsonl"
+    assert cohort("results", "add", "small", "--from", own_out / "runs").stdout == f"{path}\n"
+    assert path.read_text() == small.read_text()
+    path.unlink()
+    assert cohort("results", "add", "small", *sorted((own_out / "runs").iterdir())).code == 0
+    assert path.read_text() == small.read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            *("docs/results/small.md", "5.4 [5.4, 5.5]", "5.3 [5.4, 5.5]"),
+            "docs/results/small.md: line 9: table small: launch_ms_p50 of region: "
+            "the page says 5.3 [5.4, 5.5] ✓, the records 5.4 [5.4, 5.5] ✓",
+        ),
+        (
+            *("docs/results/small.md", "\n5.4 ms", "\n5.0 ms"),
+            "docs/results/small.md: line 19: table small: launch_ms_p50 of region: "
+            "the page says 5.0, the records 5.4",
+        ),
+        (
+            *("docs/results/small.md", "✓ |", "✗ |"),
+            "launch_ms_p50 of region: the page says 5.4 [5.4, 5.5] ✗, the records 5.4 [5.4, 5.5] ✓",
+        ),
+        ("docs/results/small.md", "Commit abcd", "Commit abce", "table small: commit: "),
+        ("docs/results/small.md", "# A page", "# Another", "line 2: not what the template says"),
+        ("docs/results/small.md", "| launch |", "| launch |\n| more |", "lines of the template"),
+        (
+            *("README.md", "Kills: 20", "Kills: 21"),
+            "README.md: line 4: table small: kills of none: the page says 21, the records 20",
+        ),
+    ],
+)
+def test_a_page_that_is_not_its_records_is_named(
+    made: Home, cohort: Cohort, file: str, old: str, new: str, said: str
+) -> None:
+    path = made.root / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    ended = cohort("results", "--check")
+    assert ended.code == 1
+    assert said in ended.stderr
+    assert "hint: make the pages again: cohort results" in ended.stderr
+    assert path.read_text() != text, "a check writes nothing"
+    assert cohort("results").stdout == f"{path}\n"
+    assert path.read_text() == text
+
+
+def test_a_picture_that_is_not_of_the_records_is_named(made: Home, cohort: Cohort) -> None:
+    template = made.templates / "small.md"
+    bars = PICTURE.replace("ui_order", "kills").replace(", orders=True", "")
+    template.write_text(f"{TEMPLATE}{PICTURE}{bars}")
+    said = "docs/results/small.md: small-ui_order.svg: the picture is not of the records"
+    assert said in cohort("results", "--check").stderr
+    assert cohort("results").code == 0
+    assert cohort("results", "--check").code == 0
+    assert (
+        "![UI](small-ui_order.svg)\n\n![UI](small-kills.svg)\n"
+        in (made.results / "small.md").read_text()
+    )
+    change(made, 0, metrics=read_set(made.records / "small.jsonl")[2].metrics | {"kills": 20})
+    assert said in cohort("results", "--check").stderr
+    assert "small-kills.svg" not in cohort("results", "--check").stderr
+
+
+def change(home: Home, line: int, **values: object) -> None:
+    """Write other values into a record."""
+    path = home.records / "small.jsonl"
+    lines = path.read_text().splitlines()
+    lines[line] = json.dumps({**json.loads(lines[line]), **values})
+    path.write_text("".join(f"{x}\n" for x in lines))
+
+
+def test_other_records_make_the_page_wrong(made: Home, cohort: Cohort) -> None:
+    kills = read_set(made.records / "small.jsonl")[0].metrics | {"kills": 22}
+    change(made, 0, metrics=kills)
+    said = cohort("results", "--check").stderr
+    assert "docs/results/small.md: line 8: table small: kills of none: the page says 20, " in said
+    assert "README.md: line 4: table small: kills of none" in said
+
+
+@pytest.mark.parametrize("key", ["commit", "tree_id", "guest_id", "qemu", "gcc"])
+def test_records_of_two_builds_make_no_table(made: Home, cohort: Cohort, key: str) -> None:
+    change(made, 2, **{key: "ffff"})
+    ended = cohort("results", "--check")
+    assert ended.code == 1
+    assert f"docs/results/small.md: table small: runs of different {key}: none (seed 1) has " in (
+        ended.stderr
+    )
+    assert "region (seed 1) has ffff" in ended.stderr
+    assert "README.md: table small: runs of different" in ended.stderr
+    assert cohort("results").code == 1
+
+
+def test_records_of_two_phones_make_no_table(made: Home, cohort: Cohort) -> None:
+    change(made, 2, memory_mb=1024)
+    assert "table small: runs of different memory_mb" in cohort("results", "--check").stderr
+
+
+def test_tables_of_two_commits_make_no_page(made: Home, cohort: Cohort) -> None:
+    others = [
+        x.model_copy(update={"commit": "ef01"}) for x in read_set(made.records / "small.jsonl")
+    ]
+    write_set(made.records / "other.jsonl", others)
+    template = made.templates / "small.md"
+    template.write_text(f'{TEMPLATE}\n{{{{ value("other", "none", "kills") }}}}\n')
+    said = cohort("results", "--check")
+    assert said.code == 1
+    assert "tables of different commits: table small of abcd, table other of ef01" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("template", "code", "said"),
+    [
+        ("{{ value('small', 'cpb', 'kills') }}", 1, "table small: no records of cpb"),
+        ("{{ value('small', 'none', 'kils') }}", 1, "there is no metric kils"),
+        ("{{ value('large', 'none', 'kills') }}", 2, "there are no records 'large'"),
+        ("a\n{{ table( }}", 2, "small.md:2: "),
+        ("{{ tables() }}", 2, "'tables' is undefined"),
+        ("{{ value('small') }}", 2, "missing 2 required positional arguments"),
+    ],
+)
+def test_a_template_that_asks_for_what_is_not_there(
+    made: Home, cohort: Cohort, template: str, code: int, said: str
+) -> None:
+    (made.templates / "small.md").write_text(template)
+    for words in (("results", "--check"), ("results",)):
+        ended = cohort(*words)
+        assert (ended.code, said in ended.stderr) == (code, True), ended.stderr
+
+
+def test_a_readme_without_marks_is_told(made: Home, cohort: Cohort) -> None:
+    (made.root / "README.md").write_text("# R\n")
+    assert "README.md: has no lines <!-- results: " in cohort("results").stderr
+
+
+def test_seeds_that_not_all_have_are_told(home: Home, cohort: Cohort, own_out: Path) -> None:
+    made_run(own_out / "runs", "region", 3, 0.5)
+    assert cohort("results", "add", "small", own_out / "runs").code == 0
+    assert cohort("results").code == 0
+    text = (home.results / "small.md").read_text()
+    assert "seeds 1, 2 of none, tuned; 1, 2, 3 of region: median" in text
+    assert "    cohort compare none tuned --workload phone-2g --launches 20 --seeds 1,2\n" in text
+    assert "    cohort compare region --workload phone-2g --launches 20 --seeds 1,2,3\n" in text
+
+
+def test_one_seed_has_no_spread(home: Home, cohort: Cohort, own_out: Path) -> None:
+    runs = [own_out / "runs" / f"phone-2g-{x}-s1" for x in ("region", "none", "tuned")]
+    assert cohort("results", "add", "small", "--from", *runs).code == 0
+    assert cohort("results").code == 0
+    text = (home.results / "small.md").read_text()
+    assert "seeds 1.\n" in text
+    assert "≈ less than a twentieth between them." in text
+    assert "[" not in text.replace("![UI]", "")
+
+
+def test_what_cannot_be_had_again_is_refused(
+    home: Home, cohort: Cohort, own_out: Path, tmp_path: Path
+) -> None:
+    run = own_out / "runs" / "phone-2g-none-s1"
+    meta = json.loads((run / "meta.json").read_text())
+
+    def refused(**values: object) -> str:
+        (run / "meta.json").write_text(json.dumps({**meta, **values}))
+        ended = cohort("results", "add", "small", own_out / "runs")
+        assert ended.code in (1, 2)
+        assert not home.records.exists()
+        return ended.stderr
+
+    dirty = refused(versions=meta["versions"] | {"cohort_git": "abcd-dirty"})
+    assert "phone-2g-none-s1 is of no commit (abcd-dirty)" in dirty
+    other = refused(versions=meta["versions"] | {"cohort_git": "ef01"})
+    assert "runs of different commit: none (seed 1) has ef01, none (seed 2) has abcd" in other
+    assert "runs of different launches" in refused(launches=12)
+    assert "policies/none.toml says something else" in refused(policy_id="0")
+    assert "mine is no policy of policies/" in refused(policy="mine")
+    assert "was run with --append 'a b'" in refused(cmdline=["a b"])
+    assert "two runs of none with seed 2" in refused(seed=2)
+
+
+def test_runs_are_named_in_one_way(home: Home, cohort: Cohort, own_out: Path) -> None:
+    assert "one of the three" in cohort("results", "add", "small").stderr
+    assert "one of the three" in cohort("results", "add", "small", own_out, "--last").stderr
+    assert "no finished run is there" in cohort("results", "add", "small", own_out).stderr
+    assert "a set is called by" in cohort("results", "add", "../x", own_out / "runs").stderr
+    assert "one of the two" in cohort("results", "--check", "--sql", "SELECT 1").stderr
+
+
+def test_a_study_keeps_its_labels(home: Home, own_out: Path, tmp_path: Path) -> None:
+    runs = [
+        {"label": f"{policy} {n}", "path": str(own_out / "runs" / f"phone-2g-{policy}-s{n}")}
+        for policy in ("none", "region")
+        for n in (1, 2)
+    ]
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps({"study": "region-fig2", "runs": runs}))
+    records = collect.of_study(file)
+    assert [x.label for x in records] == ["none 1", "none 2", "region 1", "region 2"]
+    assert {x.command for x in records} == {"cohort study region-fig2 --seeds 1,2"}
+    file.write_text("{}")
+    with pytest.raises(UsageError, match="not what `cohort study` writes"):
+        collect.of_study(file)
+
+
+def test_records_come_back_as_they_were(made: Home) -> None:
+    path = made.records / "small.jsonl"
+    records = read_set(path)
+    text = path.read_text()
+    write_set(path, records)
+    assert path.read_text() == text
+    assert all(isinstance(x, Record) and len(x.records_id) == 16 for x in records)
+    path.write_text(text + '{"label": 1}\n')
+    with pytest.raises(Failed, match=r"small.jsonl:7: label: "):
+        read_set(path)
+
+
+def test_records_can_be_asked(made: Home, cohort: Cohort) -> None:
+    query = "SELECT label, median(launch_ms_p50) AS ms, max(bytes) AS x FROM runs GROUP BY 1"
+    ended = cohort("results", "--json", "--sql", query.replace("max(bytes)", "max(fio_s)"))
+    rows = {row["label"]: row for row in json.loads(ended.stdout)}
+    assert rows["none"] == {"label": "none", "ms": pytest.approx(10.66, abs=0.01), "x": None}
+    assert "Binder Error" in cohort("results", "--sql", query).stderr
+    table = cohort("results", "--sql", "SELECT name, seed, fio_s FROM runs LIMIT 1").stdout
+    assert [line.split() for line in table.splitlines()[1::2]][1:] == [["small", "1", "-"]]
+
+
+def test_a_query_reads_no_file(made: Home) -> None:
+    secret = made.root / "README.md"
+    with pytest.raises(UsageError, match="disabled|Permission"):
+        ask(made.records, f"SELECT * FROM read_text('{secret}')")
+
+
+def test_a_wheel_has_no_pages(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "CHECKOUT", None)
+    assert cohort("results").code == 4
