@@ -9,11 +9,11 @@ import pytest
 from cohort import paths
 
 ROOT = paths.ROOT
-TEMPLATES = ROOT / "docs" / "results" / "templates"
+TEMPLATES = ROOT / "docs" / "templates"
 PAGES = sorted(
     page
     for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
-    if page.parent != TEMPLATES  # links of a template are those of the page it makes
+    if TEMPLATES not in page.parents  # links of a template are those of the page it makes
 )
 _LINK = re.compile(r"\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

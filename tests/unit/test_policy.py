@@ -1,11 +1,15 @@
 """Policies: what the shipped ones say, and what a bad file is told."""
 
+import itertools
+import re
 from pathlib import Path
 
 import pytest
 
+from cohort import policy_page
 from cohort.errors import UsageError
 from cohort.policy import Policy, load_policy, policy_names
+from cohort.policy_page import group_of
 
 
 def write(tmp_path: Path, text: str, name: str = "mine") -> Path:
@@ -46,6 +50,31 @@ def test_the_rival_for_large_pieces_has_every_knob_that_region_sets() -> None:
         assert rival.sysfs["/sys/block/dm-0/queue/read_ahead_kb"] == "64"
     assert load_policy("tuned-compact").sysfs == load_policy("tuned").sysfs
     assert load_policy("tuned-compact-mglru").sysfs == load_policy("tuned-mglru").sysfs
+
+
+def test_a_rival_has_the_knobs_of_what_it_is_compared_with() -> None:
+    slabs = "slab_max_order=0"
+    assert slabs in load_policy("vnode").cmdline
+    assert [x for x in ("tuned", "memcg") if slabs not in load_policy(x).cmdline] == []
+    assert load_policy("tuned-compact-heap").sysfs == {
+        **load_policy("tuned-compact").sysfs,
+        "/sys/kernel/mm/cohort/buffer/compact": "1",
+    }
+
+
+def test_right_sized_reclaim_has_rivals_that_read_less_ahead() -> None:
+    for base, kib in itertools.product(("boost0", "mglru-boost0"), (64, 32)):
+        rival, stock = load_policy(f"{base}-ra{kib}"), load_policy(base)
+        assert (rival.sysctl, rival.cmdline) == (stock.sysctl, stock.cmdline)
+        assert rival.sysfs == {**stock.sysfs, "/sys/block/dm-0/queue/read_ahead_kb": f"{kib}"}
+
+
+def test_every_policy_is_on_the_reference_page() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \|", policy_page.markdown(), re.MULTILINE)
+    assert sorted(rows) == policy_names()
+    assert {group_of(load_policy(x)) for x in policy_names()} == set(policy_page.GROUPS)
+    text = policy_page.markdown()
+    assert "| `mglru-boost0` | multi-gen LRU, no boost of the watermarks. | as `mglru`; " in text
 
 
 def test_region_orders_extend_region() -> None:

@@ -47,8 +47,8 @@ def checkout(root: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A checkout with a page's template, and a README with marks and a template of its own."""
     monkeypatch.setattr(paths, "CHECKOUT", root)
     home = Home(root)
-    home.templates.mkdir(parents=True)
-    (home.templates / "small.md").write_text(TEMPLATE)
+    (home.templates / "results").mkdir(parents=True)
+    (home.templates / "results" / "small.md").write_text(TEMPLATE)
     (home.templates / "README.md").write_text('Kills: {{ value("small", "none", "kills") }}.\n')
     (root / "README.md").write_text(f"# R\n\n{pages.BEGIN}\n{pages.END}\n\nmore\n")
     return home
@@ -79,7 +79,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path) -> Home:
     """A checkout with templates, records and pages, and without runs."""
     home = checkout(tmp_path, monkeypatch)
-    home.records.mkdir()
+    home.records.mkdir(parents=True)
     shutil.copy(small, home.records)
     pages.write(home)
     return home
@@ -87,7 +87,9 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path) -> Home:
 
 def test_a_page_has_its_figures_and_what_they_are_of(made: Home, cohort: Cohort) -> None:
     text = (made.results / "small.md").read_text()
-    assert text.startswith("<!-- Made by `cohort results` of templates/small.md: change that. -->")
+    assert text.startswith(
+        "<!-- Made by `cohort results` of docs/templates/results/small.md: change that. -->"
+    )
     assert (
         "    cohort compare none region tuned --workload phone-2g --launches 20 --seeds 1,2\n"
         in text
@@ -159,7 +161,7 @@ def test_a_page_that_is_not_its_records_is_named(
 
 
 def test_a_picture_that_is_not_of_the_records_is_named(made: Home, cohort: Cohort) -> None:
-    template = made.templates / "small.md"
+    template = made.templates / "results" / "small.md"
     bars = PICTURE.replace("ui_order", "kills").replace(", orders=True", "")
     template.write_text(f"{TEMPLATE}{PICTURE}{bars}")
     said = "docs/results/small.md: small-ui_order.svg: the picture is not of the records"
@@ -214,7 +216,7 @@ def test_tables_of_two_commits_make_no_page(made: Home, cohort: Cohort) -> None:
         x.model_copy(update={"commit": "ef01"}) for x in read_set(made.records / "small.jsonl")
     ]
     write_set(made.records / "other.jsonl", others)
-    template = made.templates / "small.md"
+    template = made.templates / "results" / "small.md"
     template.write_text(f'{TEMPLATE}\n{{{{ value("other", "none", "kills") }}}}\n')
     said = cohort("results", "--check")
     assert said.code == 1
@@ -235,7 +237,7 @@ def test_tables_of_two_commits_make_no_page(made: Home, cohort: Cohort) -> None:
 def test_a_template_that_asks_for_what_is_not_there(
     made: Home, cohort: Cohort, template: str, code: int, said: str
 ) -> None:
-    (made.templates / "small.md").write_text(template)
+    (made.templates / "results" / "small.md").write_text(template)
     for words in (("results", "--check"), ("results",)):
         ended = cohort(*words)
         assert (ended.code, said in ended.stderr) == (code, True), ended.stderr

@@ -1,8 +1,8 @@
 """The pages of results that are made from records, each of a template of prose.
 
-A template is `docs/results/templates/NAME.md`, beside the pages it makes and not in the package,
-as it is prose that people edit. It makes `docs/results/NAME.md`; README.md makes the part of the
-repository's README between two marks. `{{ table(...) }}` and the like: `cohort.results.sheet`.
+A template is `docs/templates/results/NAME.md` for the page `docs/results/NAME.md`, beside the pages
+and not in the package, as it is prose that people edit. `docs/templates/README.md` makes the part
+of the repository's README between two marks. What one may call: `cohort.results.sheet`.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cohort.results import figures
 from cohort.results.sheet import Sheet, functions
 
 README = "README.md"
-BEGIN = "<!-- results: made by `cohort results` of docs/results/templates/README.md -->"
+BEGIN = "<!-- results: made by `cohort results` of docs/templates/README.md -->"
 END = "<!-- results: end -->"
 
 
@@ -33,8 +33,8 @@ class Home:
 
     @property
     def templates(self) -> Path:
-        """The templates, each called as its page."""
-        return self.results / "templates"
+        """The templates, each where its page is in docs/."""
+        return self.root / "docs" / "templates"
 
     @property
     def records(self) -> Path:
@@ -43,7 +43,7 @@ class Home:
 
     def page(self, template: str) -> Path:
         """The file that a template makes, or a part of."""
-        return self.root / README if template == README else self.results / template
+        return self.root / README if template == README else self.root / "docs" / template
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ def make(home: Home, template: str) -> Page:
         raise UsageError(f"{where}:{error.lineno}: {error.message}") from error
     except (jinja2.TemplateError, TypeError) as error:
         raise UsageError(f"{where}: {error}") from error
-    made_of = f"<!-- Made by `cohort results` of templates/{template}: change that. -->\n"
+    made_of = f"<!-- Made by `cohort results` of docs/templates/{template}: change that. -->\n"
     return Page(path, sheet, f"{'' if template == README else made_of}{text.rstrip()}\n")
 
 
 def templates(home: Home) -> list[str]:
-    """The names of the templates."""
-    return sorted(path.name for path in home.templates.glob("*.md"))
+    """The templates, by their paths in docs/templates."""
+    return sorted(str(x.relative_to(home.templates)) for x in home.templates.rglob("*.md"))
 
 
 def write(home: Home) -> list[Path]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cohort import policy_page
 from cohort.errors import Failed
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric
 from cohort.results.figures import Figures
@@ -268,6 +269,7 @@ def functions(sheet: Sheet) -> Mapping[str, Any]:
         "best": best,
         "commit": sheet.commit,
         "picture": sheet.picture,
+        "policies": policy_page.markdown,
         "table": sheet.table,
         "times": sheet.times,
         "value": sheet.value,

@@ -3,6 +3,9 @@
  * The cost of an I/O buffer: pages of the dma-buf system heap counted by
  * order, and the time spent zeroing them apart from the time spent finding
  * them.  Off until /sys/kernel/mm/cohort/buffer/enabled is written.
+ *
+ * And what the stock heap could do for large pieces, to be compared with: see
+ * /sys/kernel/mm/cohort/buffer/compact.
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
@@ -21,6 +24,7 @@
 #include "buffer.h"
 
 static DEFINE_STATIC_KEY_FALSE(cohort_buffer_key);
+static DEFINE_STATIC_KEY_FALSE(cohort_buffer_compact_key);
 
 /* As the boot line has them: the system heap's own where the first one is 0. */
 unsigned int cohort_buffer_orders[COHORT_HEAP_ORDERS] __ro_after_init;
@@ -100,13 +104,24 @@ static bool cohort_buffer_room(void)
 	       cohort_region_drop(nid, gfp);
 }
 
+/*
+ * The heap asks for large pieces with neither reclaim nor compaction.  With the
+ * switch on it compacts once for each: its flags have __GFP_NORETRY.
+ */
+static gfp_t cohort_buffer_flags(gfp_t gfp, unsigned int order)
+{
+	if (order && static_branch_unlikely(&cohort_buffer_compact_key))
+		gfp |= __GFP_RECLAIM;
+	return gfp;
+}
+
 /* Single pages are what the vmalloc domain is for; larger ones stay whole. */
 static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 {
 	struct page *page;
 
 	if (!cohort_region_enabled())
-		return alloc_pages_noprof(gfp, order);
+		return alloc_pages_noprof(cohort_buffer_flags(gfp, order), order);
 	if (!order)
 		return cohort_vmalloc_page_noprof(gfp, NUMA_NO_NODE);
 	cohort_buffer_wake_kswapd();
@@ -184,6 +199,29 @@ static int cohort_buffer_measure(bool on)
 
 COHORT_ATTR_SWITCH(buffer, cohort_buffer_key, cohort_buffer_measure);
 
+static int cohort_buffer_compact(bool on)
+{
+	if (on)
+		static_branch_enable(&cohort_buffer_compact_key);
+	else
+		static_branch_disable(&cohort_buffer_compact_key);
+	return 0;
+}
+
+static ssize_t cohort_buffer_compact_show(struct kobject *kobj,
+					  struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", static_key_enabled(&cohort_buffer_compact_key));
+}
+
+static ssize_t cohort_buffer_compact_store(struct kobject *kobj,
+					   struct kobj_attribute *attr,
+					   const char *buf, size_t len)
+{
+	return cohort_store_switch(buf, len, cohort_buffer_compact);
+}
+COHORT_ATTR_RW(cohort_buffer, compact);
+
 #define BUFFER_COUNTER(_name, _which)					\
 static ssize_t cohort_buffer_##_name##_show(struct kobject *kobj,	\
 					    struct kobj_attribute *attr, char *buf) \
@@ -200,6 +238,7 @@ BUFFER_COUNTER(zero_ns, MAX_PAGE_ORDER + 1);
 
 static struct attribute *buffer_attrs[] = {
 	&cohort_buffer_enabled_attr.attr,
+	&cohort_buffer_compact_attr.attr,
 	&cohort_buffer_order0_attr.attr,
 	&cohort_buffer_order4_attr.attr,
 	&cohort_buffer_order8_attr.attr,
