@@ -1,4 +1,4 @@
-"""Pages for people: their links lead somewhere."""
+"""Pages for people: their links lead somewhere, and those of results are short."""
 
 import itertools
 import re
@@ -15,6 +15,8 @@ PAGES = sorted(
     for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
     if TEMPLATES not in page.parents  # links of a template are those of the page it makes
 )
+RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
+LINES, COLUMNS = 200, 100
 _LINK = re.compile(r"\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
@@ -39,3 +41,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         if not there.exists() or (anchor and anchor not in anchors(there)):
             wrong.append(f"{target}#{anchor}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.name)
+def test_a_page_of_results_is_short(page: Path) -> None:
+    """Rows of tables may be wide: they cannot be broken."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= LINES, "what was tried and what is superseded goes to docs/decisions"
+    wide = [n for n, x in enumerate(lines, 1) if len(x) > COLUMNS and not x.startswith("|")]
+    assert wide == []
