@@ -102,7 +102,7 @@ def browser(profile: Path) -> Iterator[Page]:
     """A browser with an empty profile; MissingTool if it is not installed."""
     # Its own ends of the pipes are file descriptors 3 and 4.
     shell = 'exec "$@" 3<&0 4>&1 </dev/null >/dev/null'
-    words = [host.need(PROGRAM), *_FLAGS, f"--user-data-dir={profile}"]
+    words = [str(host.need(PROGRAM)), *_FLAGS, f"--user-data-dir={profile}"]
     with subprocess.Popen(
         ["sh", "-c", shell, "sh", *words],
         stdin=subprocess.PIPE,

@@ -23,7 +23,7 @@ def versions() -> list[str]:
 def unpack(version: str, into: Path, names: Sequence[str] = ()) -> Path:
     """The kernel tree of a version, or these files of it; AssertionError if it cannot be had."""
     into.mkdir()
-    words = [host.need("apt-get"), "download", "--quiet", f"{PACKAGE}={version}"]
+    words = [str(host.need("apt-get")), "download", "--quiet", f"{PACKAGE}={version}"]
     done = host.run(words, cwd=into.parent)
     assert done.returncode == 0, done.stderr
     [package] = into.parent.glob(f"{PACKAGE}_*.deb")

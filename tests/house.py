@@ -34,7 +34,8 @@ class Object:
 def read(folder: str, said: str) -> Object:
     """An object of a folder from what `nm` said of it; a KeyError if no floor has that folder."""
     FLOORS[folder]
-    defined, wanted = set(), set()
+    defined: set[str] = set()
+    wanted: set[str] = set()
     for line in said.splitlines():
         kind, name = line.split()[-2:]
         (wanted if kind.upper() == "U" else defined).add(name)

@@ -206,7 +206,7 @@ def test_ending_the_command_ends_its_guests(
     kernel("cohort")
     for left in out_of_tests.glob("runs/*-s[89]-*.part"):
         shutil.rmtree(left)
-    argv = [BIN / "cohort", "run", "none", "--launches", "50", "--seed", "8,9", "--fresh"]
+    argv = [str(BIN / "cohort"), "run", "none", "--launches", "50", "--seed", "8,9", "--fresh"]
     command = subprocess.Popen(
         argv,
         stderr=subprocess.PIPE,

@@ -88,9 +88,12 @@ def test_workers_die_and_the_results_are_those_without_a_cluster(
     specs = [spec(seed) for seed in range(10)]
     chance = random.Random(1)
 
+    def far(runs_done: int) -> Callable[[], bool]:
+        return lambda: lab.done >= runs_done
+
     def killer() -> None:
         for kill in range(3):
-            wait_for(lambda at=3 * kill + 2: lab.done >= at)
+            wait_for(far(3 * kill + 2))
             lab.processes.kill(chance.choice(lab.processes.workers))
             lab.processes.add_worker()
 

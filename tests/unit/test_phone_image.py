@@ -14,7 +14,8 @@ from cohort.phone.workload import Workload, load_workload
 
 def _members(archive: bytes) -> dict[str, tuple[int, bytes]]:
     """Name to (mode, data) of a newc archive, read by the book."""
-    found, at = {}, 0
+    found: dict[str, tuple[int, bytes]] = {}
+    at = 0
     while True:
         assert archive[at : at + 6] == b"070701"
         field = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
@@ -84,7 +85,7 @@ def test_image_is_deterministic_and_has_no_holes(tmp_path: Path) -> None:
     two = storage.build_storage(_small(), tmp_path / "b")
     assert one.name == two.name
     assert host.digest_file(one) == host.digest_file(two)
-    words = [host.need("debugfs"), "-R", "stat /app/cnn/code", one]
+    words = [str(host.need("debugfs")), "-R", "stat /app/cnn/code", str(one)]
     stat = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "Blockcount: 2048" in stat  # 512-byte sectors: all of 1 MiB
     check = host.run([host.need("e2fsck"), "-fn", one])

@@ -135,7 +135,7 @@ def test_better_and_worse_follow_the_direction_of_the_metric() -> None:
 )
 def test_runs_that_differ_in_more_than_the_policy_are_refused(key: str, value: object) -> None:
     with pytest.raises(UsageError, match=f"runs differ in {key}: none .*{value}") as caught:
-        check_comparable([result("none"), result("region", **{key: value})])
+        check_comparable([result("none"), replace(result("region"), meta={**META, key: value})])
     assert "--force" in str(caught.value)
 
 

@@ -3,10 +3,9 @@
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -76,7 +75,9 @@ x = "run"
 y = "UI(4)"
 """
 
-VALUES = {
+Values = dict[str, Mapping[str, Sequence[float | None]]]
+
+VALUES: Values = {
     "none": {"ui_order4": [0.8, 0.7, 0.75], "kills": [9, 8, 9]},
     "order 6": {"ui_order4": [0.5, 0.45, 0.55], "kills": [9, 9, 9]},
     "order 8": {"ui_order4": [0.1, 0.1, 0.2], "kills": [6, 5, 7]},
@@ -95,8 +96,8 @@ def result(label: str, seed: int, **metrics: float | None) -> Result:
     return Result(label, seed, "phone-2g", everything, {"kill_ui_order4": [0.1, None]}, meta)
 
 
-def findings(study: Study, **changed: dict[str, list[Any]]) -> Findings:
-    values = VALUES | changed
+def findings(study: Study, **changed: Mapping[str, Sequence[float | None]]) -> Findings:
+    values: Values = {**VALUES, **changed}
     results = {
         label: [
             result(label, seed + 1, **{name: each[seed] for name, each in metrics.items()})
@@ -228,7 +229,7 @@ def test_table_and_sentences(study: Study, tmp_path: Path) -> None:
 def test_agreement_with_numbers(
     study: Study, ours: list[float | None], agrees: bool | None, words: str
 ) -> None:
-    changed = {"order 8": {"ui_order4": ours, "kills": [1, 1, 1]}}
+    changed: Values = {"order 8": {"ui_order4": ours, "kills": [1, 1, 1]}}
     first = agreements(findings(study, **changed))[0]
     assert (first.agrees, first.sentence.endswith(words)) == (agrees, True), first.sentence
 
@@ -245,7 +246,7 @@ def test_agreement_with_numbers(
 def test_agreement_with_an_order(
     study: Study, ours: list[float | None], agrees: bool | None, words: str
 ) -> None:
-    changed = {"order 8": {"ui_order4": [0.1] * 3, "kills": ours}}
+    changed: Values = {"order 8": {"ui_order4": [0.1] * 3, "kills": ours}}
     last = agreements(findings(study, **changed))[-1]
     assert (last.agrees, last.sentence.endswith(words)) == (agrees, True), last.sentence
 
@@ -257,17 +258,17 @@ def test_agreement_with_a_ranking(tmp_path: Path) -> None:
     assert agreements(findings(study))[-1].sentence == (
         "figure 2: with none kills above ui_order4; here 9, 0.750: the same order."
     )
-    few = {"none": {"ui_order4": [0.8] * 3, "kills": [0] * 3}}
+    few: Values = {"none": {"ui_order4": [0.8] * 3, "kills": [0] * 3}}
     assert agreements(findings(study, **few))[-1].agrees is False
-    unknown = {"none": {"ui_order4": [0.8] * 3, "kills": [None] * 3}}
+    unknown: Values = {"none": {"ui_order4": [0.8] * 3, "kills": [None] * 3}}
     assert agreements(findings(study, **unknown))[-1].agrees is None
 
 
 def test_targets(study: Study) -> None:
     assert [x.word for x in verdicts(findings(study))] == ["missed", "passed"]
-    calm = {"none": {"ui_order4": [0.5] * 3, "kills": [0] * 3}}
+    calm: Values = {"none": {"ui_order4": [0.5] * 3, "kills": [0] * 3}}
     assert [x.word for x in verdicts(findings(study, **calm))] == ["open", "open"]
-    unknown = {"order 6": {"ui_order4": [None] * 3, "kills": [0] * 3}}
+    unknown: Values = {"order 6": {"ui_order4": [None] * 3, "kills": [0] * 3}}
     assert [x.word for x in verdicts(findings(study, **unknown))] == ["open", "passed"]
 
 
