@@ -1,8 +1,8 @@
 """What a comparison compares: a kernel, its boot switches, and knobs written at guest start.
 
 A policy is a TOML file in `policies/`. `extends = "NAME"` takes everything from another policy of
-the same directory: boot switches are appended to its own, knobs and Cohort's switches of the same
-name replace.
+the same directory, or of `policies/`: boot switches are appended to its own, knobs and Cohort's
+switches of the same name replace.
 """
 
 import hashlib
@@ -165,7 +165,9 @@ def load_policy(name_or_path: str | Path) -> Policy:
     Raises UsageError for an unknown name and for a bad file (file, key and line in the message).
     """
     path = named.find("policy", str(name_or_path), paths.POLICIES, policy_names())
-    return _validate(path, tomlfile.read_extending(path, "policy", _merge, _validate))
+    return _validate(
+        path, tomlfile.read_extending(path, "policy", paths.POLICIES, _merge, _validate)
+    )
 
 
 def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
@@ -190,4 +192,4 @@ def _validate(path: Path, data: dict[str, Any]) -> Policy:
     try:
         return Policy.model_validate({"name": path.stem, **data})
     except ValidationError as error:
-        raise tomlfile.explain(path, error, "policy") from error
+        raise tomlfile.explain(path, error, "policy", Policy) from error

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from cohort import host, paths, switches
 from cohort.errors import Failed, GuestError, UsageError
@@ -41,6 +42,7 @@ SILENT_CHECKED_S = 400.0  # a kernel with every check, and a storm on it, on a b
 BOOT_LIMIT_S = 300.0
 LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
 BENCH_LIMIT_S = 3600.0
+MOST_MEMORY_MB = 1 << 20  # a terabyte: above it is a slip of the finger
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,10 @@ class RunSpec:
         switches.check(self.words, f"policy {self.policy.name} and kernel command line")
         if self.launches is not None and self.launches < 1:
             raise UsageError(f"launches must be at least 1, not {self.launches}")
+        if self.memory_mb is not None and not 1 <= self.memory_mb <= MOST_MEMORY_MB:
+            raise UsageError(f"memory must be 1 to {MOST_MEMORY_MB} MiB, not {self.memory_mb}")
+        if self.timeout_s is not None and not 0 < self.timeout_s < inf:
+            raise UsageError(f"the limit must be more than 0 seconds, not {self.timeout_s:g}")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -274,34 +280,40 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
 
 
 def workload_of(spec: RunSpec) -> Workload:
-    """The run's workload. UsageError if its machine cannot have what the switches ask for, or
-    the phone does not fit in its memory."""
+    """The run's workload. UsageError if its machine cannot have what the switches ask for, the
+    phone does not fit in its memory, or the guest could not be told the run's numbers."""
     workload = load_workload(spec.workload, dict(spec.change))
     memory_mb = _memory_mb(spec, workload)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
     switches.check_machine(spec.words, memory_mb, workload.cpus, where)
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name)
+    _conf(spec, workload, "virtual")
     return workload
 
 
 def _memory_mb(spec: RunSpec, workload: Workload) -> int:
-    return spec.memory_mb or workload.memory_mb
+    return workload.memory_mb if spec.memory_mb is None else spec.memory_mb
+
+
+def _conf(spec: RunSpec, workload: Workload, time: Literal["virtual", "real"]) -> str:
+    """What the guest is told. UsageError for a number that it cannot take."""
+    return render_conf(
+        workload,
+        seed=spec.seed,
+        launches=spec.launches or workload.launches.value,
+        writes=spec.policy.writes(),
+        time=time,
+        roles={name: role.line for name, role in spec.policy.role.items()},
+        heap=spec.policy.camera_heap,
+        announce=spec.policy.camera_announce,
+    )
 
 
 def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) -> Plan:
     kernel = kernels[spec.kernel_spec]
     accel = accelerators.choose(spec.accel, kernel)
-    conf = render_conf(
-        workload,
-        seed=spec.seed,
-        launches=spec.launches or workload.launches.value,
-        writes=spec.policy.writes(),
-        time="virtual" if accel == "deterministic" else "real",
-        roles={name: role.line for name, role in spec.policy.role.items()},
-        heap=spec.policy.camera_heap,
-        announce=spec.policy.camera_announce,
-    )
+    conf = _conf(spec, workload, "virtual" if accel == "deterministic" else "real")
     guest_bin = build_guest(paths.made("guest"))
     storage = build_storage(workload, paths.made("storage"))
     return Plan(spec, kernel, workload, accel, guest_bin, storage, conf)

@@ -3,13 +3,14 @@
 A bad file is a UsageError "file:line: key: what is wrong".
 """
 
+import difflib
 import re
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from cohort.errors import UsageError
 
@@ -40,11 +41,13 @@ def read(path: Path, kind: str) -> tuple[str, Table]:
 def read_extending(
     path: Path,
     kind: str,
+    shipped: Path,
     merge: Callable[[Table, Table], Table],
     check: Callable[[Path, Table], object],
     children: tuple[Path, ...] = (),
 ) -> Table:
-    """A file's tables, merged over those of the file its `extends = "NAME"` names, if it does.
+    """A file's tables, merged over those of the file its `extends = "NAME"` names, if it does:
+    a file beside it, or else one of the `shipped` ones, which are in that directory.
 
     The other file is checked first, so that its mistakes are told with its own lines. `children`
     are the files that led here.
@@ -55,17 +58,24 @@ def read_extending(
         return data
     where = f"{path}:{line_of(text, ['extends'])}: extends"
     base = path.parent / f"{parent}.toml"
+    # A file called as the shipped one that it extends means that one.
+    other = shipped / base.name
+    if not base.is_file() or (base == path and other.is_file()):
+        base = other
     if not isinstance(parent, str) or not base.is_file():
-        raise UsageError(f"{where}: no {kind} {parent!r} beside this file")
+        raise UsageError(f"{where}: no {kind} {parent!r} beside this file or in {shipped}")
     if base in (path, *children):
         raise UsageError(f"{where}: goes round in a circle")
-    inherited = read_extending(base, kind, merge, check, (path, *children))
+    inherited = read_extending(base, kind, shipped, merge, check, (path, *children))
     check(base, inherited)
     return merge(inherited, data)
 
 
-def explain(path: Path, error: ValidationError, kind: str) -> UsageError:
-    """The first thing wrong. A message of ours may begin with its key: `app.mail: what`."""
+def explain(path: Path, error: ValidationError, kind: str, model: type[BaseModel]) -> UsageError:
+    """The first thing wrong. A message of ours may begin with its key: `app.mail: what`.
+
+    For a key that `model` does not have, the hint is the nearest that it has somewhere.
+    """
     problems = error.errors()
     # A misspelt key is two mistakes, and "missing" the one that helps less.
     problem = next((x for x in problems if x["type"] == "extra_forbidden"), problems[0])
@@ -76,7 +86,18 @@ def explain(path: Path, error: ValidationError, kind: str) -> UsageError:
         key = [int(x) if x.isdigit() else x for x in where.split(".")]
     shown = ".".join(f'"{x}"' if "." in str(x) else str(x) for x in key)
     line = line_of(path.read_text(encoding="utf-8"), key)
-    return UsageError(f"{path}:{line}: {shown or kind}: {what}")
+    hint = None
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(key[-1]), _keys(model), n=1)
+        hint = f"did you mean {near[0]}?" if near else None
+    return UsageError(f"{path}:{line}: {shown or kind}: {what}", hint)
+
+
+def _keys(model: type[BaseModel]) -> set[str]:
+    """The keys of a model and of those inside it."""
+    schema = model.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return {key for part in parts for key in part.get("properties", {})}
 
 
 def line_of(text: str, key: Key) -> int:

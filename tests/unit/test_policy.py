@@ -192,3 +192,32 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
 def test_a_missing_file_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such policy file"):
         load_policy(tmp_path / "absent.toml")
+
+
+def test_a_file_elsewhere_extends_a_shipped_one(tmp_path: Path) -> None:
+    mine = load_policy(write(tmp_path, 'title = "mine"\nextends = "mglru"\n'))
+    assert (mine.name, mine.sysfs) == ("mine", load_policy("mglru").sysfs)
+    same = write(tmp_path, 'title = "other"\nextends = "boost0"\n', "boost0")
+    assert load_policy(same).sysctl == load_policy("boost0").sysctl
+    nearer = write(tmp_path, 'title = "third"\nextends = "boost0"\n', "third")
+    write(tmp_path, 'title = "nearer"\n', "boost0")
+    assert load_policy(nearer).sysctl == {}
+    with pytest.raises(UsageError, match="no policy 'nowhere' beside this file or in "):
+        load_policy(write(tmp_path, 'title = "mine"\nextends = "nowhere"\n'))
+
+
+def test_a_key_that_is_none_gets_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean sysctl") as caught:
+        load_policy(write(tmp_path, 'title = "mine"\n[sysctrl]\n'))
+    assert ":2: sysctrl: " in str(caught.value)
+    with pytest.raises(UsageError) as caught:
+        load_policy(write(tmp_path, 'title = "mine"\nxyz = 1\n'))
+    assert caught.value.hint is None
+
+
+def test_of_fifty_names_only_the_nearest_is_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_policy("regio")
+    assert caught.value.hint == "did you mean region?"
+    with pytest.raises(UsageError, match="known: boost0, "):
+        load_policy("zzzzzz")

@@ -31,13 +31,14 @@ def workload_names(directory: Path | None = None) -> list[str]:
 def load_workload(name_or_path: str | Path, change: Mapping[str, int] | None = None) -> Workload:
     """The workload of that name, or in the TOML file at that path.
 
-    `extends = "NAME"` in a file takes everything from another workload of its directory; tables
-    are merged key by key. `change` replaces numbers by their dotted keys ("exit.programs").
+    `extends = "NAME"` in a file takes everything from another workload of its directory, or of
+    `workloads/`; tables are merged key by key. `change` replaces numbers by their dotted keys
+    ("exit.programs").
 
     Raises UsageError for an unknown name or a bad file ("file:line: key: what is wrong").
     """
     path = named.find("workload", str(name_or_path), paths.WORKLOADS, workload_names())
-    data = tomlfile.read_extending(path, "workload", _merge, _validate)
+    data = tomlfile.read_extending(path, "workload", paths.WORKLOADS, _merge, _validate)
     for key, value in (change or {}).items():
         _replace(path, data, key, value)
     return _validate(path, data)
@@ -69,4 +70,4 @@ def _validate(path: Path, data: dict[str, Any]) -> Workload:
     try:
         return Workload.model_validate(data)
     except ValidationError as error:
-        raise tomlfile.explain(path, error, "workload") from error
+        raise tomlfile.explain(path, error, "workload", Workload) from error

@@ -210,4 +210,4 @@ def load_study(name_or_path: str | Path) -> Study:
     try:
         return Study.model_validate({"name": path.stem, **data})
     except ValidationError as error:
-        raise tomlfile.explain(path, error, "study") from error
+        raise tomlfile.explain(path, error, "study", Study) from error

@@ -11,7 +11,8 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.run import ACCELS, PERFETTO, engine, on_cluster, parse_seeds, write_perfetto
+from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, WORKLOAD
+from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
     from cohort.policy import Policy
@@ -20,25 +21,17 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.argument("policies", nargs=-1, required=True, metavar="POLICY...")
-@click.option("--workload", default="phone-2g", show_default=True, help="Name or TOML file.")
+@WORKLOAD
 @click.option("--launches", type=int, help="App launches to replay [default: the workload's].")
-@click.option(
-    "--seed",
-    "--seeds",
-    "seeds",
-    multiple=True,
-    default=["1"],
-    show_default=True,
-    help="Seeds: 1,2,3, or the option several times.",
-)
-@click.option("--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True)
-@click.option("--memory", "memory_mb", type=int, help="Guest memory, MiB [default: workload's].")
-@click.option("--timeout", "timeout_s", type=float, help="Give up a run after so many seconds.")
-@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
-@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+@SEEDS
+@ACCEL
+@MEMORY
+@TIMEOUT
+@JOBS
+@FRESH
 @click.option("--force", is_flag=True, help="Compare runs that differ in more than the policy.")
 @click.option("--full", is_flag=True, help="Every metric in the table.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+@JSON
 @click.option("--report", type=click.Path(path_type=Path), help="Write the HTML report there too.")
 @on_cluster
 @PERFETTO
@@ -46,7 +39,7 @@ def command(
     policies: tuple[str, ...],
     workload: str,
     launches: int | None,
-    seeds: tuple[str, ...],
+    seeds: tuple[int, ...],
     jobs: int | None,
     force: bool,
     full: bool,
@@ -70,7 +63,7 @@ def command(
     specs = [
         runs.RunSpec(policy, workload, launches, seed, **options)
         for policy in _load(policies)
-        for seed in dict.fromkeys(parse_seeds(",".join(seeds)))
+        for seed in seeds
     ]
     with engine(cluster, verify_share) as where, progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cohort.errors import Skipped, UsageError
+from cohort.verbs.options import JSON
 
 if TYPE_CHECKING:
     from cohort.results.pages import Home
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 @click.group("results", invoke_without_command=True)
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a page is not its records.")
 @click.option("--sql", metavar="QUERY", help="Ask the table `runs` of all records instead.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@JSON
 @click.pass_context
 def command(context: click.Context, check: bool, sql: str | None, as_json: bool) -> None:
     """Make README's table and the pages in docs/results that have a template.

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cohort.errors import UsageError
 from cohort.log import progress
+from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, WORKLOAD
 
 if TYPE_CHECKING:
     from cohort.runs import Engine, RunDir
 
-ACCELS = ("deterministic", "tcg", "kvm", "auto")
 PERFETTO = click.option(
     "--perfetto",
     type=click.Path(path_type=Path),
@@ -54,25 +53,25 @@ def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]
 
 @click.command("run")
 @click.argument("policy")
-@click.option("--workload", default="phone-2g", show_default=True, help="Name or TOML file.")
+@WORKLOAD
 @click.option("--launches", type=int, help="App launches to replay [default: the workload's].")
-@click.option("--seed", "seeds", default="1", show_default=True, help="One seed, or several: 1,2.")
-@click.option("--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True)
-@click.option("--memory", "memory_mb", type=int, help="Guest memory, MiB [default: workload's].")
-@click.option("--timeout", "timeout_s", type=float, help="Give up after so many seconds.")
-@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
-@click.option("--fresh", is_flag=True, help="Run again even if the result is there.")
+@SEEDS
+@ACCEL
+@MEMORY
+@TIMEOUT
+@JOBS
+@FRESH
 @click.option("--kernel", "configs", help="Kernel fragments, e.g. base,x86_64,lab,cohort,debug.")
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@JSON
 @on_cluster
 @PERFETTO
 def command(
     policy: str,
     workload: str,
     launches: int | None,
-    seeds: str,
+    seeds: tuple[int, ...],
     jobs: int | None,
     configs: str | None,
     tree: Path | None,
@@ -104,24 +103,13 @@ def command(
             cmdline=append,
             **options,
         )
-        for seed in parse_seeds(seeds)
+        for seed in seeds
     ]
     with engine(cluster, verify_share) as where, progress() as board:
         update = board.task(f"{policy} on {workload}, launches")
         done = runs.execute_matrix(specs, jobs, update, where)
     show(done, as_json)
     write_perfetto(done, perfetto)
-
-
-def parse_seeds(text: str) -> list[int]:
-    """Seeds out of `1,2,3`; UsageError for anything else."""
-    try:
-        seeds = [int(x) for x in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--seed {text}: not numbers between commas") from None
-    if min(seeds) < 0:
-        raise UsageError(f"--seed {text}: seeds are not negative")
-    return seeds
 
 
 def show(done: "list[Any]", as_json: bool) -> None:

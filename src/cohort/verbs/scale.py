@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.log import progress
+from cohort.verbs.options import FRESH, JOBS, JSON
 
 if TYPE_CHECKING:
     from cohort.results.scale import Counted, Rate, Row, Use
@@ -21,9 +22,9 @@ POLICIES = ("none", "region", "cpb")
 @click.option("--free-running", is_flag=True, help="Operations a second, schemes in turn.")
 @click.option("--workload", help="Name or TOML file [default: scale, scale-free].")
 @click.option("--launches", type=int, help="App launches before [default: the workload's].")
-@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
-@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+@JOBS
+@FRESH
+@JSON
 def command(
     policies: tuple[str, ...],
     free_running: bool,

@@ -9,7 +9,8 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.run import ACCELS, engine, on_cluster, parse_seeds
+from cohort.verbs.options import ACCELS, FRESH, JOBS, JSON, STUDY_SEEDS
+from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
 @click.command("study")
 @click.argument("name", required=False)
 @click.option("--list", "as_list", is_flag=True, help="The studies there are.")
-@click.option("--seed", "--seeds", "seeds", help="Seeds: 1,2,3 [default: the study's].")
+@STUDY_SEEDS
 @click.option("--launches", type=int, help="App launches, at most [default: the study's].")
 @click.option("--run", "labels", multiple=True, help="Only this run, by its label; repeatable.")
 @click.option("--accel", type=click.Choice(ACCELS), help="[default: the study's].")
-@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
-@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+@JOBS
+@FRESH
 @click.option("--check", is_flag=True, help="Exit 1 if a target is missed.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+@JSON
 @on_cluster
 def command(
     name: str | None,
     as_list: bool,
-    seeds: str | None,
+    seeds: tuple[int, ...],
     check: bool,
     as_json: bool,
     cluster: str | None,
@@ -55,7 +56,7 @@ def command(
     from cohort.study.verdict import verdicts
 
     study = load_study(name)
-    wanted = Options(seeds=parse_seeds(seeds) if seeds else None, **options)
+    wanted = Options(seeds=list(seeds) or None, **options)
     with engine(cluster, verify_share) as where, progress() as board:
         findings = execute(study, wanted, board.task(f"{study.name}, launches"), where)
     written = write(findings, shlex.join(["cohort", *sys.argv[1:]]))

@@ -9,7 +9,7 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.run import ACCELS, parse_seeds
+from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, SEEDS
 
 if TYPE_CHECKING:
     from cohort.tune import Size
@@ -24,18 +24,18 @@ SIZES = "180,200,220,240,260,280,300,320,340"
 @click.option("--policy", default="pcpa", show_default=True, help="The policy to be sized.")
 @click.option("--workload", default="camera", show_default=True, help="Name or TOML file.")
 @click.option("--launches", type=int, default=10, show_default=True, help="Starts of the camera.")
-@click.option("--seed", "--seeds", "seeds", default="1", show_default=True, help="Seeds: 1,2,3.")
-@click.option("--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True)
-@click.option("--jobs", type=int, help="Runs at a time [default: one a CPU].")
-@click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+@SEEDS
+@ACCEL
+@JOBS
+@FRESH
+@JSON
 def command(
     scheme: str,
     sizes: str,
     policy: str,
     workload: str,
     launches: int,
-    seeds: str,
+    seeds: tuple[int, ...],
     jobs: int | None,
     as_json: bool,
     **options: Any,
@@ -55,15 +55,15 @@ def command(
     phone = load_workload(workload)
     if phone.camera is None:
         raise UsageError(f"{workload} has no camera", "one that has: --workload camera")
-    base, numbers = load_policy(policy), parse_seeds(seeds)
+    base = load_policy(policy)
     specs = [
         runs.RunSpec(sized(base, mb), workload, launches, seed, **options)
         for mb in wanted
-        for seed in numbers
+        for seed in seeds
     ]
     with progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"))
-    each = len(numbers)
+    each = len(seeds)
     found = [
         judge(mb, [measure(run) for run in done[i * each : (i + 1) * each]])
         for i, mb in enumerate(wanted)

@@ -1,0 +1,63 @@
+"""Options that several verbs have: on each of them one word, one meaning and the same bounds."""
+
+from collections.abc import Sequence
+
+import click
+
+from cohort.errors import UsageError
+
+ACCELS = ("deterministic", "tcg", "kvm", "auto")
+
+ACCEL = click.option(
+    "--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True
+)
+FRESH = click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+JOBS = click.option("--jobs", type=click.IntRange(1), help="Runs at a time [default: one a CPU].")
+JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
+MEMORY = click.option(
+    "--memory", "memory_mb", type=int, help="Guest memory, MiB [default: the workload's]."
+)
+TIMEOUT = click.option(
+    "--timeout", "timeout_s", type=float, help="Give up a run after so many seconds."
+)
+WORKLOAD = click.option(
+    "--workload", default="phone-2g", show_default=True, help="Name or TOML file."
+)
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds out of `1,2,3`; UsageError for anything else."""
+    try:
+        seeds = [int(x) for x in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--seed {text}: not numbers between commas") from None
+    if min(seeds) < 0:
+        raise UsageError(f"--seed {text}: seeds are not negative")
+    return seeds
+
+
+def _all_seeds(
+    context: click.Context, parameter: click.Parameter, given: Sequence[str]
+) -> tuple[int, ...]:
+    """Each seed once, in the order given."""
+    return tuple(dict.fromkeys(parse_seeds(",".join(given)))) if given else ()
+
+
+SEEDS = click.option(
+    "--seed",
+    "--seeds",
+    "seeds",
+    multiple=True,
+    default=["1"],
+    show_default=True,
+    callback=_all_seeds,
+    help="Seeds: 1,2,3, or the option several times.",
+)
+STUDY_SEEDS = click.option(
+    "--seed",
+    "--seeds",
+    "seeds",
+    multiple=True,
+    callback=_all_seeds,
+    help="Seeds: 1,2,3, or the option several times [default: the study's].",
+)
