@@ -56,6 +56,8 @@ def _draw_bars(ax: Axes, picture: Picture) -> None:
 def _draw_orders(ax: Axes, picture: Picture) -> None:
     """A line a label over the orders of a family of metrics, in a band from least to greatest."""
     for label, values in picture.items():
+        if not values:
+            continue
         orders = [int(found[1]) for name in values if (found := _ORDER.search(name))]
         median, low, high = zip(*values.values(), strict=True)
         colour = colours(picture)[label]
