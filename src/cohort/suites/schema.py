@@ -98,7 +98,7 @@ def _validate(path: Path, data: dict[str, Any], name: str) -> Suite:
     try:
         suite = Suite.model_validate({"name": name, **data})
     except ValidationError as error:
-        raise tomlfile.explain(path, error, "suite") from error
+        raise tomlfile.explain(path, error, "suite", Suite) from error
     if unknown := set(suite.longer) - set(suite.case):
         raise UsageError(f"{path}: longer: no case {', '.join(sorted(unknown))}")
     return suite
