@@ -14,15 +14,20 @@ TEST_PACKAGES := busybox-static chromium-headless-shell gcc-aarch64-linux-gnu li
 SOURCE := linux-source-6.12
 SOURCE_VERSION := 6.12.117-1~deb12u1
 
+# What a phone of arm64 needs besides (make run ARCH=arm64).
+ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
+
 LAUNCHES := 200
 SEED := 1
+ARCH := x86_64
 REPORT := out/report.html
 
 .PHONY: run test night unit packages venv clean
 .DEFAULT_GOAL := run
 
+run: PACKAGES += $(if $(filter arm64,$(ARCH)),$(ARM64_PACKAGES))
 run: packages venv
-	$(COHORT) compare none region --workload phone-2g \
+	$(COHORT) compare none region --workload phone-2g --arch $(ARCH) \
 		--launches $(LAUNCHES) --seed $(SEED) --report $(REPORT)
 
 test: PACKAGES += $(TEST_PACKAGES)

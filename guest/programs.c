@@ -14,7 +14,11 @@
 
 #include "phone.h"
 
+#ifdef __aarch64__
+#define LOADER "/data/opt/lib/ld-linux-aarch64.so.1"
+#else
 #define LOADER "/data/opt/lib/ld-linux-x86-64.so.2"
+#endif
 #define LIBRARIES "/data/opt/lib"
 #define BIN "/data/opt/bin/"
 #define WORK "/data/bench"

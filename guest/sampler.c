@@ -137,9 +137,11 @@ void sampler_hello(void)
 	cmdline[strcspn(cmdline, "\n\"\\")] = '\0';
 	vm_fields(0, out, sizeof(out));
 	record("{\"r\":\"hello\",\"t\":%llu,\"version\":1,\"release\":\"%s\","
-	       "\"cmdline\":\"%s\",\"pages\":%ld,\"cpus\":%ld,\"vm_names\":[%s]}",
-	       (unsigned long long)now_ns(), un.release, cmdline,
-	       sysconf(_SC_PHYS_PAGES), sysconf(_SC_NPROCESSORS_ONLN), out);
+	       "\"machine\":\"%s\",\"page_size\":%ld,\"cmdline\":\"%s\","
+	       "\"pages\":%ld,\"cpus\":%ld,\"vm_names\":[%s]}",
+	       (unsigned long long)now_ns(), un.release, un.machine,
+	       sysconf(_SC_PAGESIZE), cmdline, sysconf(_SC_PHYS_PAGES),
+	       sysconf(_SC_NPROCESSORS_ONLN), out);
 }
 
 void sampler_sample(uint32_t launch, int alive, int cached)

@@ -23,7 +23,7 @@ from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone import room
 from cohort.phone.initramfs import build_guest, build_initramfs
-from cohort.phone.storage import build_storage
+from cohort.phone.storage import build_storage, padded
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
 from cohort.policy import Policy
 from cohort.results.metrics import compute_metrics
@@ -89,8 +89,8 @@ class RunSpec:
     """What to run. Memory in MiB and the limit in seconds; None for what fits the workload.
 
     `change` replaces numbers of the workload by their dotted keys. `cmdline` is added to the guest
-    kernel's command line after the policy's. `kernel` is None for the build the policy names.
-    `fresh` runs again even if the result is there.
+    kernel's command line after the policy's. `kernel` is None for the build the policy names
+    for `arch`. `fresh` runs again even if the result is there.
     """
 
     policy: Policy
@@ -104,6 +104,7 @@ class RunSpec:
     cmdline: tuple[str, ...] = ()
     change: tuple[tuple[str, int], ...] = ()
     fresh: bool = False
+    arch: str = "x86_64"
 
     def __post_init__(self) -> None:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
@@ -124,7 +125,9 @@ class RunSpec:
     @property
     def kernel_spec(self) -> KernelSpec:
         """The kernel to build for this run."""
-        return self.kernel or KernelSpec.variant(self.policy.kernel)
+        if self.kernel is not None:
+            return self.kernel
+        return KernelSpec.variant(self.policy.kernel, self.arch)
 
 
 @dataclass(frozen=True)
@@ -314,8 +317,9 @@ def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) 
     kernel = kernels[spec.kernel_spec]
     accel = accelerators.choose(spec.accel, kernel)
     conf = _conf(spec, workload, "virtual" if accel == "deterministic" else "real")
-    guest_bin = build_guest(paths.made("guest"))
-    storage = build_storage(workload, paths.made("storage"))
+    arch = kernel.arch
+    guest_bin = build_guest(paths.made("guest"), arch=arch)
+    storage = build_storage(workload, paths.made("storage"), arch)
     return Plan(spec, kernel, workload, accel, guest_bin, storage, conf)
 
 
@@ -370,11 +374,16 @@ def _machine(part: Path, plan: Plan) -> VmSpec:
         memory_mb=plan.memory_mb,
         cpus=plan.workload.cpus,
         initrd=build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio"),
-        storage=plan.storage,
+        storage=_storage(plan),
         latency=plan.latency,
         cmdline=(*plan.workload.boot_words, *plan.spec.words),
         arch=plan.kernel.arch,
     )
+
+
+def _storage(plan: Plan) -> Path:
+    """The image as the machine takes it."""
+    return plan.storage if machine.emulator(plan.kernel.arch).nvdimm else padded(plan.storage)
 
 
 def _boot(vm: VmSpec, plan: Plan) -> Boot:
@@ -402,6 +411,7 @@ def _meta(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
         "seed": spec.seed,
         "launches": plan.launches,
         "deterministic": plan.repeats,
+        "arch": plan.kernel.arch,
         "kernel_configs": list(spec.kernel_spec.configs),
         "versions": {
             "qemu": plan.identity["qemu"],

@@ -72,6 +72,21 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     assert runs.execute(wanted).meta == busy.meta, "a run that is there is not made again"
 
 
+def test_a_phone_of_arm64_repeats_to_the_byte(kernel: Callable[..., Kernel]) -> None:
+    """Its storage is another device, and has the same latency; the schemes come on."""
+    wanted = replace(spec("region", 1), arch="arm64", fresh=True)
+    kernel(wanted.policy.kernel, "arm64")
+    first = runs.execute(wanted)
+    records = list(first.records())
+    assert records[1]["machine"] == "aarch64"
+    assert first.meta["arch"] == "arm64"
+    assert any(r["r"] == "note" and r["text"] == "storage /dev/dm-0" for r in records)
+    names = ("records.jsonl", "console.log")
+    before = [(first.path / name).read_bytes() for name in names]
+    again = runs.execute(wanted)
+    assert [(again.path / name).read_bytes() for name in names] == before
+
+
 @pytest.mark.parametrize(
     ("workload", "change", "metrics"),
     [

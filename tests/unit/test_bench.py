@@ -116,4 +116,4 @@ def test_a_package_apt_does_not_know(
         programs.fetch(["pony"])
     assert error.value.hint == "apt-get update"
     with pytest.raises(BuildError, match="apt-get download failed"):
-        programs._unpack(["pony"], tmp_path, tmp_path)
+        programs._unpack(["pony"], tmp_path, tmp_path, "x86_64")

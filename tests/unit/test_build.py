@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cohort.errors import UsageError
 from cohort.kernel import build, overlay, source
 from cohort.kernel.build import KernelSpec
 
@@ -28,6 +29,13 @@ def test_two_variants_are_built_at_a_time(tree: Path) -> None:
     with build._prepared_tree(spec, ignore) as one, build._prepared_tree(spec, ignore) as other:
         assert one == other
         assert one[0] == tree
+
+
+def test_no_kernel_order9_but_for_the_pc() -> None:
+    assert "order9" in KernelSpec.variant("order9").configs
+    with pytest.raises(UsageError, match="no kernel order9 for arm64") as caught:
+        KernelSpec.variant("order9", "arm64")
+    assert "--arch x86_64" in str(caught.value)
 
 
 def test_an_overlay_that_changed_is_brought_up_to_date_first(

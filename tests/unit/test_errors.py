@@ -116,6 +116,23 @@ def test_doctor_names_the_package(
     assert "qemu-system-x86" in done.stderr
 
 
+def test_doctor_tells_what_arm64_needs_and_that_nothing_else_does(
+    own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = host.find
+    monkeypatch.setattr(host, "find", lambda x: None if x == "qemu-system-aarch64" else real(x))
+    found = {x["name"]: x for x in json.loads(cohort("doctor", "--json").stdout)["checks"]}
+    assert found["arm64"]["ok"]
+    assert "apt-get install qemu-system-arm" in found["arm64"]["found"]
+
+
+def test_a_kernel_of_another_machine_than_is_asked_for(own_out: Path, cohort: Cohort) -> None:
+    done = cohort("run", "none", "--arch", "arm64", "--kernel", "base,x86_64,lab,cohort")
+    assert done.code == 2
+    assert "is for x86_64, not for arm64" in done.stderr
+    assert "--kernel base,arm64,lab,cohort" in done.stderr
+
+
 def test_the_source_is_not_installed(
     own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """What the guest boots from: its program, the archive, the ext4 image."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from cohort import host, paths
 from cohort.errors import BuildError, HostError
-from cohort.phone import initramfs, storage
+from cohort.phone import initramfs, programs, storage
 from cohort.phone.workload import Workload, load_workload
 
 
@@ -61,6 +62,39 @@ def test_guest_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(paths, "GUEST", copy)
     with pytest.raises(BuildError, match="rng.c"):
         initramfs.build_guest(tmp_path)
+
+
+def test_a_pci_devices_storage_is_a_power_of_two(tmp_path: Path) -> None:
+    image = tmp_path / "a.img"
+    image.write_bytes(b"x" * 5120)
+    copy = storage.padded(image)
+    assert copy.read_bytes() == b"x" * 5120 + b"\0" * 3072
+    assert image.stat().st_size == 5120
+    stamp = copy.stat().st_mtime_ns
+    assert storage.padded(image).stat().st_mtime_ns == stamp
+    image.write_bytes(b"x" * 4096)
+    copy.unlink()
+    assert storage.padded(image).stat().st_size == 4096
+
+
+@pytest.mark.skipif(not host.find("make"), reason="needs make")
+def test_another_machines_guest_has_its_compiler_and_sqlite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell in the place of its compiler writes what make called it with."""
+    compiler = tmp_path / "bin" / "aarch64-linux-gnu-gcc"
+    compiler.parent.mkdir()
+    compiler.write_text(
+        '#!/bin/sh\nwords="$*"; while [ "$1" != -o ]; do shift; done; echo "$words" > "$2"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{compiler.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(programs, "development", lambda package, arch: tmp_path / package / arch)
+    host.version.cache_clear()
+    words = initramfs.build_guest(tmp_path / "out", arch="arm64").read_text()
+    host.version.cache_clear()
+    assert f"-isystem {tmp_path}/libsqlite3-dev/arm64/usr/include" in words
+    assert f"-L{tmp_path}/libsqlite3-dev/arm64/usr/lib/aarch64-linux-gnu" in words
 
 
 def _small() -> Workload:

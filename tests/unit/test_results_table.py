@@ -139,6 +139,12 @@ def test_runs_that_differ_in_more_than_the_policy_are_refused(key: str, value: o
     assert "--force" in str(caught.value)
 
 
+def test_runs_that_do_not_say_their_machine_are_the_pcs() -> None:
+    check_comparable([result("none"), result("region", arch="x86_64")])
+    with pytest.raises(UsageError, match="runs differ in arch: none .* x86_64, region .* arm64"):
+        check_comparable([result("none"), result("region", arch="arm64")])
+
+
 def test_the_storage_is_stated() -> None:
     cost = {"read_us": 100, "write_us": 50, "mb_per_s": 600}
     notes = compare([result("none", storage=cost), result("region", storage=cost)]).notes

@@ -70,6 +70,11 @@ class KernelSpec:
         """One of VARIANTS, or UsageError."""
         if name not in VARIANTS:
             raise UsageError(f"no kernel variant {name}", f"there are: {', '.join(VARIANTS)}")
+        if name == "order9" and arch != "x86_64":
+            raise UsageError(
+                f"there is no kernel {name} for {arch}, where the largest block is the machine's",
+                'take a policy without kernel = "order9", or --arch x86_64',
+            )
         return cls(("base", arch, "lab", *VARIANTS[name]), arch, tree)
 
     @classmethod

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError
+from cohort.kernel.build import find_arch
+from cohort.phone import programs
 
 # (name, mode, major, minor): what must exist before devtmpfs is mounted.
 _NODES = [
@@ -27,15 +29,18 @@ def guest_sources() -> list[Path]:
     return sorted(found)
 
 
-def build_guest(out_dir: Path, name: str = "phone") -> Path:
+def build_guest(out_dir: Path, name: str = "phone", arch: str = "x86_64") -> Path:
     """Compile the guest's program of that name once for each content of its sources and compiler;
     its path.
 
-    Raises MissingTool without make or gcc, BuildError with the compiler's last lines.
+    Raises MissingTool without make or the machine's gcc, BuildError with the compiler's last
+    lines.
     """
-    make, _ = host.need("make"), host.need("gcc")
+    cc = find_arch(arch).cc
+    make, _ = host.need("make"), host.need(cc)
     sources = guest_sources()
-    identity = host.digest(host.digest_tree(paths.GUEST, sources), host.version("gcc"))
+    options = [f"CC={cc}", *_sqlite(arch)]
+    identity = host.digest(host.digest_tree(paths.GUEST, sources), host.version(cc), *options)
     target = out_dir / identity[:16]
     program = target / name
     if program.is_file():
@@ -43,11 +48,23 @@ def build_guest(out_dir: Path, name: str = "phone") -> Path:
     target.mkdir(parents=True, exist_ok=True)
     with host.lock(target / "lock"):
         if not program.is_file():
-            done = host.run([make, "-s", f"BUILD={target}", str(program)], cwd=paths.GUEST)
+            words = ["-s", f"BUILD={target}", *options, str(program)]
+            done = host.run([make, *words], cwd=paths.GUEST)
             if done.returncode:
                 last = "\n".join(done.stderr.splitlines()[-20:])
                 raise BuildError(f"the guest does not compile:\n{last}")
     return program
+
+
+def _sqlite(arch: str) -> list[str]:
+    """What make is told of SQLite for another machine than the PC, which has its own."""
+    if arch == "x86_64":
+        return []
+    usr = programs.development("libsqlite3-dev", arch) / "usr"
+    return [
+        f"SQLITE_INCLUDE={usr / 'include'}",
+        f"SQLITE_LIB={usr / 'lib' / programs.TRIPLET[arch]}",
+    ]
 
 
 @dataclass(frozen=True)

@@ -14,34 +14,67 @@ from cohort import host, paths
 from cohort.errors import BuildError, MissingTool
 
 BIN, LIB = "opt/bin", "opt/lib"
-LOADER = "ld-linux-x86-64.so.2"
+LOADER = {"x86_64": "ld-linux-x86-64.so.2", "arm64": "ld-linux-aarch64.so.1"}
+TRIPLET = {"x86_64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
 _NEEDED = re.compile(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]")
 _PACKAGE = re.compile(r"(?:lib|zlib)[a-z0-9.+-]*")
 
 
-def fetch(programs: Sequence[str]) -> Path:
+def fetch(programs: Sequence[str], arch: str = "x86_64") -> Path:
     """A directory with `opt/bin` and `opt/lib` for these programs, made once for their versions.
 
     Each is called as its package. Raises MissingTool without apt or for a package it does not
     know, BuildError for a library that no package brings.
     """
-    found = versions(programs)
+    found = versions(programs, arch)
     made = paths.made("programs") / host.digest(*found)[:16]
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
             with tempfile.TemporaryDirectory(dir=made.parent) as name:
-                part = _make(programs, Path(name))
+                part = _make(programs, Path(name), arch)
                 part.replace(made)
     return made
 
 
-def versions(packages: Sequence[str]) -> list[str]:
+def development(package: str, arch: str) -> Path:
+    """Another machine's package of headers and static libraries, unpacked once for its version.
+
+    Raises MissingTool without apt or for a package it does not know.
+    """
+    made = paths.made("programs") / host.digest(*versions([package], arch))[:16]
+    with host.lock(made.with_suffix(".lock")):
+        if not made.is_dir():
+            with tempfile.TemporaryDirectory(dir=made.parent) as name:
+                root = Path(name) / "root"
+                _unpack([package], Path(name), root, arch)
+                root.replace(made)
+    return made
+
+
+def _apt(arch: str) -> list[str | Path]:
+    """apt-get for packages of a machine; for one that is not this PC, with lists of its own, as
+    the host's know nothing of it."""
+    if arch == "x86_64":
+        return [host.need("apt-get")]
+    home = paths.made("programs", f"apt-{arch}")
+    (home / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    options = {
+        "APT::Architecture": arch,
+        "APT::Architectures": arch,
+        "APT::Sandbox::User": "root",
+        "Dir::State::Lists": home / "lists",
+        "Dir::Cache": home,
+    }
+    return [host.need("apt-get"), *(x for k, v in options.items() for x in ("-o", f"{k}={v}"))]
+
+
+def versions(packages: Sequence[str], arch: str = "x86_64") -> list[str]:
     """File name and hash of what apt would download for each."""
-    apt = host.need("apt-get")
-    done = host.run([apt, "download", "--print-uris", *packages])
-    if done.returncode and host.run([apt, "update"]).returncode == 0:  # a machine without lists
-        done = host.run([apt, "download", "--print-uris", *packages])
+    apt = _apt(arch)
+    done = host.run([*apt, "download", "--print-uris", *packages])
+    if done.returncode and host.run([*apt, "update"]).returncode == 0:  # a machine without lists
+        done = host.run([*apt, "download", "--print-uris", *packages])
     lines = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("'")]
     if done.returncode or len(lines) != len(packages):
         said = done.stderr.strip().splitlines()
@@ -52,13 +85,13 @@ def versions(packages: Sequence[str]) -> list[str]:
     return sorted(lines)
 
 
-def _make(programs: Sequence[str], work: Path) -> Path:
+def _make(programs: Sequence[str], work: Path, arch: str) -> Path:
     """Unpack the programs, then package by package what their files are linked to."""
     root, out = work / "root", work / "out"
     root.mkdir()
     (out / BIN).mkdir(parents=True)
     (out / LIB).mkdir()
-    depends = _unpack(programs, work, root)
+    depends = _unpack(programs, work, root, arch)
     wanted = [_program(root, name, out) for name in programs]
     have: set[str] = set()
     while missing := {x for file in wanted for x in _needed(file)} - have:
@@ -67,12 +100,14 @@ def _make(programs: Sequence[str], work: Path) -> Path:
         if absent and not depends:
             raise BuildError(f"no package brings {', '.join(sorted(absent))}")
         if absent:
-            depends = _unpack(depends, work, root)
+            depends = _unpack(depends, work, root, arch)
             continue
         wanted = [_copy(path, out / LIB / name) for name, path in found.items()]
         have |= set(found)
-    if LOADER not in have:
-        raise BuildError(f"{', '.join(programs)} do not ask for {LOADER}: not of this machine")
+    if LOADER[arch] not in have:
+        raise BuildError(
+            f"{', '.join(programs)} do not ask for {LOADER[arch]}: not of this machine"
+        )
     return out
 
 
@@ -89,12 +124,12 @@ def _copy(source: Path, target: Path) -> Path:
     return target
 
 
-def _unpack(packages: Iterable[str], work: Path, root: Path) -> list[str]:
+def _unpack(packages: Iterable[str], work: Path, root: Path, arch: str) -> list[str]:
     """Download and unpack packages; the libraries they depend on that were not yet."""
     debs = work / "debs"
     debs.mkdir(exist_ok=True)
     before = set(debs.glob("*.deb"))
-    done = host.run([host.need("apt-get"), "download", *packages], cwd=debs)
+    done = host.run([*_apt(arch), "download", *packages], cwd=debs)
     new = sorted(set(debs.glob("*.deb")) - before)
     if done.returncode or not new:
         raise BuildError(f"apt-get download failed: {done.stderr.strip()[-300:]}", "apt-get update")

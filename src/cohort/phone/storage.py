@@ -35,8 +35,26 @@ def image_files(workload: Workload) -> Iterator[tuple[str, int]]:
         yield "pressure", workload.pressure.file_mb.value << 20
 
 
-def build_storage(workload: Workload, out_dir: Path) -> Path:
-    """Make the image once for each content; its path.
+def padded(image: Path) -> Path:
+    """A copy of the image, made once, whose size is a power of two, as a PCI device's memory is.
+
+    The rest is a hole. HostError on a full disk.
+    """
+    copy = image.with_suffix(".pci")
+    with host.lock(image.with_suffix(".lock")):
+        if not copy.is_file():
+            part = image.with_suffix(".part")
+            try:
+                shutil.copyfile(image, part)
+                os.truncate(part, 1 << (image.stat().st_size - 1).bit_length())
+            except OSError as error:
+                raise from_oserror(error) from error
+            part.replace(copy)
+    return copy
+
+
+def build_storage(workload: Workload, out_dir: Path, arch: str = "x86_64") -> Path:
+    """Make the image once for each content; its path. `arch` is that of programs in it.
 
     The guest may write to it: give each run a private view (`share=off`) or a copy.
     Raises MissingTool without mke2fs, BuildError with its message, HostError on a full disk.
@@ -50,7 +68,7 @@ def build_storage(workload: Workload, out_dir: Path) -> Path:
     identity = host.digest(_VERSION, repr(files), str(size_mb))
     if messages:
         identity = host.digest(identity, repr(messages), sqlite3.sqlite_version)
-    opt = programs.fetch(bench.PROGRAMS) if workload.bench is not None else None
+    opt = programs.fetch(bench.PROGRAMS, arch) if workload.bench is not None else None
     if opt is not None:
         identity = host.digest(identity, opt.name)
     image = out_dir / f"{identity[:16]}.img"  # workloads with the same files share it

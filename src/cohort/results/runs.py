@@ -19,6 +19,8 @@ RATIOS_ONLY = "times depend on this host and its load: read them as ratios, not 
 
 MUST_MATCH = ("workload", "workload_digest", "guest_id", "memory_mb", "cpus", "launches", "accel")
 """Keys of meta.json that runs in one table have in common."""
+OLDER = {"arch": "x86_64"}
+"""Another of them, and what it was before runs said so."""
 
 
 class FinishedRun(Protocol):
@@ -70,8 +72,8 @@ def measure(run: FinishedRun) -> Result:
 
 def check_comparable(results: Sequence[Result]) -> None:
     """Raise UsageError if the runs differ in something that no policy is meant to change."""
-    for key in MUST_MATCH:
-        seen = {str(result.meta.get(key)): result for result in results}
+    for key in (*OLDER, *MUST_MATCH):
+        seen = {str(result.meta.get(key, OLDER.get(key))): result for result in results}
         if len(seen) > 1:
             (one, a), (two, b) = list(seen.items())[:2]
             raise UsageError(

@@ -23,6 +23,7 @@ class Options:
     jobs: int | None = None
     fresh: bool = False
     labels: Sequence[str] = ()
+    arch: str = "x86_64"
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ def _spec(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
         cmdline=tuple(column.cmdline),
         change=tuple((key, _number(column, key, x)) for key, x in column.change.items()),
         fresh=options.fresh,
+        arch=options.arch,
     )
 
 

@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, WORKLOAD
+from cohort.verbs.options import ACCEL, ARCH, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, WORKLOAD
 from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--full", is_flag=True, help="Every metric in the table.")
 @JSON
 @click.option("--report", type=click.Path(path_type=Path), help="Write the HTML report there too.")
+@ARCH
 @on_cluster
 @PERFETTO
 def command(

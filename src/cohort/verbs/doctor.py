@@ -23,6 +23,8 @@ PROGRAMS = (
     *("gcc", "ld", "make", "flex", "bison", "bc", "perl", "patch", "tar", "xz"),
     *("mke2fs", "debugfs", "setpriv", "qemu-system-x86_64"),
 )
+ARM64_PROGRAMS = ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-ld", "qemu-system-aarch64")
+"""What only runs with --arch arm64 need; nothing is missing without."""
 HEADERS = {"gelf.h": "libelf-dev", "openssl/ssl.h": "libssl-dev"}
 
 
@@ -49,6 +51,7 @@ def checks() -> list[Check]:
         _source(),
         Check("ccache", host.version("ccache") or "not there: rebuilding kernels takes longer"),
         _kvm(),
+        _arm64(),
     ]
 
 
@@ -83,6 +86,17 @@ def _source() -> Check:
     if source.default_tree().is_dir():
         return Check("kernel source", str(source.default_tree()))
     return Check("kernel source", "missing", False, f"linux-source-{source.SERIES}")
+
+
+def _arm64() -> Check:
+    """A phone of arm64: the guest's libsqlite3.a the lab fetches itself."""
+    missing = [name for name in ARM64_PROGRAMS if host.find(name) is None]
+    if host.find("apt-get") is None:
+        return Check("arm64", "no apt-get, which brings SQLite for the guest")
+    if not missing:
+        return Check("arm64", host.version(ARM64_PROGRAMS[-1]))
+    packages = " ".join(host.PACKAGES[name] for name in missing)
+    return Check("arm64", f"for --arch arm64: apt-get install {packages}")
 
 
 def _disk() -> Check:

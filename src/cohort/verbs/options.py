@@ -7,9 +7,17 @@ import click
 from cohort.errors import UsageError
 
 ACCELS = ("deterministic", "tcg", "kvm", "auto")
+ARCHES = ("x86_64", "arm64")
 
 ACCEL = click.option(
     "--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True
+)
+ARCH = click.option(
+    "--arch",
+    type=click.Choice(ARCHES),
+    default=ARCHES[0],
+    show_default=True,
+    help="The machine that is emulated.",
 )
 FRESH = click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Runs at a time [default: one a CPU].")

@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, WORKLOAD
+from cohort.verbs.options import (
+    ACCEL,
+    ARCH,
+    ARCHES,
+    FRESH,
+    JOBS,
+    JSON,
+    MEMORY,
+    SEEDS,
+    TIMEOUT,
+    WORKLOAD,
+)
 
 if TYPE_CHECKING:
     from cohort.runs import Engine, RunDir
@@ -65,6 +77,7 @@ def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
 @JSON
+@ARCH
 @on_cluster
 @PERFETTO
 def command(
@@ -91,8 +104,13 @@ def command(
     kernel = None
     if configs:
         kernel = KernelSpec.from_fragments(configs, tree)
+        if options["arch"] not in (ARCHES[0], kernel.arch):
+            raise UsageError(
+                f"--kernel {configs} is for {kernel.arch}, not for {options['arch']}",
+                f"--kernel {configs.replace(kernel.arch, options['arch'])}",
+            )
     elif tree:
-        kernel = KernelSpec.variant("cohort", tree=tree)
+        kernel = KernelSpec.variant("cohort", options["arch"], tree)
     specs = [
         runs.RunSpec(
             load_policy(policy),

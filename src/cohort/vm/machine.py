@@ -13,6 +13,10 @@ Accel = Literal["deterministic", "tcg", "kvm"]
 # rdrand and rdseed would bring the host's randomness into the run.
 X86_CPU = "max,-erms,-fsrm,-rdrand,-rdseed"
 
+# A phone's, without pointer authentication, which is slow to emulate, and without an instruction
+# for random numbers.
+ARM_CPU = "cortex-a76"
+
 # Virtual time counts instructions and jumps over idle time, and one thread runs all virtual CPUs:
 # the run then depends on nothing of the host.
 ACCEL_ARGS: dict[Accel, tuple[str, ...]] = {
@@ -38,7 +42,7 @@ SECTOR = 512
 @dataclass(frozen=True)
 class Emulator:
     """QEMU for one machine architecture: the CPU it emulates, the guest's name of its serial
-    port, and whether it has NVDIMMs without firmware."""
+    port, and whether it has NVDIMMs without firmware. Without, the storage is a PCI device's."""
 
     program: str
     machine: str
@@ -49,7 +53,10 @@ class Emulator:
 
 EMULATORS = {
     "x86_64": Emulator("qemu-system-x86_64", "q35,nvdimm=on", X86_CPU, "ttyS0", nvdimm=True),
-    "arm64": Emulator("qemu-system-aarch64", "virt", "cortex-a57", "ttyAMA0", nvdimm=False),
+    # The seeds in its device tree would be random.
+    "arm64": Emulator(
+        "qemu-system-aarch64", "virt,dtb-randomness=off", ARM_CPU, "ttyAMA0", nvdimm=False
+    ),
 }
 
 
@@ -117,12 +124,10 @@ def emulator(arch: str) -> Emulator:
 
 
 def arguments(spec: VmSpec) -> list[str]:
-    """QEMU's argument vector; UsageError for storage on a machine that cannot have it."""
+    """QEMU's argument vector."""
     machine = emulator(spec.arch)
-    if spec.storage is not None and not machine.nvdimm:
-        raise UsageError(f"the phone's storage is an NVDIMM, which {spec.arch} does not have here")
     memory = f"{spec.memory_mb}"
-    if spec.storage is not None:
+    if spec.storage is not None and machine.nvdimm:
         memory += f",slots=2,maxmem={spec.memory_mb + 8192}M"
     return [
         *(str(host.need(machine.program)), "-M", machine.machine, "-m", memory),
@@ -132,7 +137,7 @@ def arguments(spec: VmSpec) -> list[str]:
         *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
         *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),
         *_records_arguments(spec),
-        *([] if spec.storage is None else _storage_arguments(spec.storage)),
+        *([] if spec.storage is None else _storage_arguments(spec.storage, machine)),
         *("-kernel", str(spec.kernel)),
         *([] if spec.initrd is None else ["-initrd", str(spec.initrd)]),
         *("-append", spec.kernel_cmdline),
@@ -157,11 +162,15 @@ def _records_arguments(spec: VmSpec) -> list[str]:
     ]
 
 
-def _storage_arguments(image: Path) -> list[str]:
-    """An NVDIMM, because it answers at once; share=off: the guest's writes stay its own."""
+def _storage_arguments(image: Path, machine: Emulator) -> list[str]:
+    """Memory, because it answers at once; share=off: the guest's writes stay its own.
+
+    That of a PCI device is taken by the kernel's flash-store; the file's size is a power of two.
+    """
     size = image.stat().st_size
+    device = "nvdimm" if machine.nvdimm else "ivshmem-plain"
     return [
         "-object",
         f"memory-backend-file,id=store,share=off,size={size},mem-path={image}",
-        *("-device", "nvdimm,memdev=store"),
+        *("-device", f"{device},memdev=store"),
     ]
