@@ -86,7 +86,7 @@ def prepared(root: Path) -> Iterator[None]:
     with (
         mock.patch.dict(os.environ, environment),
         mock.patch.object(runs, "build", lambda *_: made),
-        mock.patch.object(runs, "build_guest", lambda *_: root / "phone"),
+        mock.patch.object(runs, "build_guest", lambda *_, **__: root / "phone"),
         mock.patch.object(runs, "build_storage", lambda *_: root / "store"),
     ):
         yield

@@ -153,7 +153,7 @@ def prepared(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (tmp_path / name).write_bytes(b"\0" * 512)
     made = Kernel(tmp_path / "image", tmp_path / "config", "6.12", "i" * 16, "t" * 16, "x86_64")
     monkeypatch.setattr(runs, "build", lambda *_: made)
-    monkeypatch.setattr(runs, "build_guest", lambda *_: tmp_path / "phone")
+    monkeypatch.setattr(runs, "build_guest", lambda *_, **__: tmp_path / "phone")
     monkeypatch.setattr(runs, "build_storage", lambda *_: tmp_path / "store")
 
 
