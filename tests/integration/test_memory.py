@@ -12,7 +12,7 @@ from tests_support import SmallGuest, claims_of, small_guest
 pytestmark = pytest.mark.integration
 
 SOURCE = Path(__file__).with_name("memory_guest.c")
-BOOT_S = 300
+BOOT_S = 1200
 STORAGE_MB = 64
 LAYOUT = "cohort.vnode=trusted:256M,untrusted:rest"
 

@@ -12,7 +12,7 @@ from tests_support import SmallGuest, at_night, claims_of, small_guest
 pytestmark = pytest.mark.integration
 
 SOURCE = Path(__file__).with_name("pcpa_guest.c")
-BOOT_S = 300
+BOOT_S = 1200
 STORAGE_MB = 512
 
 
