@@ -340,21 +340,24 @@ ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
 	static struct kobj_attribute _group##_##_name##_attr =		\
 		__ATTR(_name, 0644, _group##_##_name##_show, _group##_##_name##_store)
 
-/* The file that shows and turns a switch behind a static key. */
-#define COHORT_ATTR_SWITCH(_scheme, _key, _turn)			\
-static ssize_t cohort_##_scheme##_enabled_show(struct kobject *kobj,	\
+/* The file that shows and turns a switch behind a static key; most are called "enabled". */
+#define COHORT_ATTR_KEY(_group, _name, _key, _turn)			\
+static ssize_t cohort_##_group##_##_name##_show(struct kobject *kobj,	\
 				     struct kobj_attribute *attr, char *buf) \
 {									\
 	return sysfs_emit(buf, "%d\n", static_key_enabled(&(_key)));	\
 }									\
 									\
-static ssize_t cohort_##_scheme##_enabled_store(struct kobject *kobj,	\
+static ssize_t cohort_##_group##_##_name##_store(struct kobject *kobj,	\
 				      struct kobj_attribute *attr,	\
 				      const char *buf, size_t len)	\
 {									\
 	return cohort_store_switch(buf, len, _turn);			\
 }									\
-COHORT_ATTR_RW(cohort_##_scheme, enabled)
+COHORT_ATTR_RW(cohort_##_group, _name)
+
+#define COHORT_ATTR_SWITCH(_scheme, _key, _turn)			\
+	COHORT_ATTR_KEY(_scheme, enabled, _key, _turn)
 
 #define COHORT_KB(pages)	((pages) << (PAGE_SHIFT - 10))
 

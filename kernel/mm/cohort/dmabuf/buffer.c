@@ -208,19 +208,7 @@ static int cohort_buffer_compact(bool on)
 	return 0;
 }
 
-static ssize_t cohort_buffer_compact_show(struct kobject *kobj,
-					  struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", static_key_enabled(&cohort_buffer_compact_key));
-}
-
-static ssize_t cohort_buffer_compact_store(struct kobject *kobj,
-					   struct kobj_attribute *attr,
-					   const char *buf, size_t len)
-{
-	return cohort_store_switch(buf, len, cohort_buffer_compact);
-}
-COHORT_ATTR_RW(cohort_buffer, compact);
+COHORT_ATTR_KEY(buffer, compact, cohort_buffer_compact_key, cohort_buffer_compact);
 
 #define BUFFER_COUNTER(_name, _which)					\
 static ssize_t cohort_buffer_##_name##_show(struct kobject *kobj,	\

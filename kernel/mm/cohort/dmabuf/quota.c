@@ -115,17 +115,15 @@ static void cohort_buffer_uncharge(struct cohort_buffer *buffer)
 	buffer->objcg = NULL;
 }
 
-/* One beyond its limit gives up memory of its own for it, but kills none of its processes. */
 static int cohort_buffer_charge(struct cohort_buffer *buffer)
 {
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	unsigned long part;
 	int err = 0;
 
 	buffer->objcg = memcg_kmem_online() ? get_obj_cgroup_from_current() : NULL;
 	while (buffer->objcg && !err && buffer->charged < buffer->len) {
 		part = min(buffer->len - buffer->charged, CHARGE_STEP);
-		err = obj_cgroup_charge(buffer->objcg, gfp, part);
+		err = obj_cgroup_charge(buffer->objcg, COHORT_CHARGE_GFP, part);
 		if (!err)
 			buffer->charged += part;
 	}

@@ -369,7 +369,6 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
  */
 struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
 {
-	const gfp_t charge = GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	struct page *page;
 
 	gfp = current_gfp_context(gfp);
@@ -378,7 +377,7 @@ struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
 		return NULL;
 	page = cohort_pcpa_client_page(gfp, order, 0, NULL);
 	/* Freed, it is uncharged, whichever task has it then. */
-	if (page && memcg_kmem_charge_page(page, charge, order)) {
+	if (page && memcg_kmem_charge_page(page, COHORT_CHARGE_GFP, order)) {
 		__free_pages(page, order);
 		return NULL;
 	}

@@ -45,6 +45,12 @@
 /* Free pages that pulling leaves to readers; reclaim need not add to them. */
 #define COHORT_AREA_KEEP	512UL
 
+/*
+ * Memory of clients is charged so: a memory cgroup beyond its limit gives up memory of its
+ * own for it, but kills none of its processes.
+ */
+#define COHORT_CHARGE_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+
 /* Pages of the area that one look at an LRU list, under its lock, skips at most. */
 #define COHORT_SPARE_MAX	1024UL
 
