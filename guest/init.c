@@ -12,7 +12,6 @@
 
 #include "phone.h"
 
-#define STORAGE_TIMEOUT_MS 5000
 
 static void mount_or_die(const char *dev, const char *dir, const char *type,
 			 unsigned long flags, const char *opts)
@@ -32,23 +31,12 @@ static void mount_kernel(void)
 	mount("trace", "/sys/kernel/tracing", "tracefs", 0, NULL);
 }
 
-/* The NVDIMM is probed in the background: give it a moment. */
-static bool wait_for(const char *dev, int ms)
-{
-	for (; ms > 0; ms -= 10) {
-		if (!access(dev, F_OK))
-			return true;
-		sleep_ns(10 * NSEC_PER_MSEC);
-	}
-	return false;
-}
-
 /* Flash latency comes from a device-mapper target when the lab set one up. */
 static void mount_data(void)
 {
 	const char *dev = access("/dev/dm-0", F_OK) ? "/dev/pmem0" : "/dev/dm-0";
 
-	if (!wait_for(dev, STORAGE_TIMEOUT_MS))
+	if (!storage_appears(dev))
 		fatal("no storage: %s is not there", dev);
 	mount_or_die(dev, "/data", "ext4", MS_NOATIME, "");
 	note("storage %s", dev);
@@ -56,15 +44,10 @@ static void mount_data(void)
 
 static void apply_writes(void)
 {
-	int i, err;
+	int i;
 
-	for (i = 0; i < sh->conf.nr_write; i++) {
-		const struct write_line *w = &sh->conf.write[i];
-
-		err = spit(w->path, w->value);
-		if (err)
-			fatal("write %s to %s: %s", w->value, w->path, strerror(-err));
-	}
+	for (i = 0; i < sh->conf.nr_write; i++)
+		set_knob(sh->conf.write[i].path, sh->conf.write[i].value);
 }
 
 static void map_shared(void)

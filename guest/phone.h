@@ -261,6 +261,7 @@ struct shared {
 extern struct shared *sh;
 
 /* ---- util.c ---- */
+uint64_t clock_ns(clockid_t clock);
 uint64_t now_ns(void);
 void sleep_ns(uint64_t ns);
 void wait_scaled_ms(uint64_t ms);
@@ -273,6 +274,8 @@ ssize_t slurp(const char *path, char *buf, size_t size);
 void meminfo_read(char *text, size_t size);
 long long meminfo_kb(const char *text, const char *name);
 int spit(const char *path, const char *value);
+void set_knob(const char *path, const char *value);
+bool storage_appears(const char *dev);
 int cgroup_make(const char *name, const char *controller);
 void set_adj(int pid, int adj);
 void set_name(const char *name);

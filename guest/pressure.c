@@ -25,10 +25,7 @@
 
 static uint64_t thread_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static __thread uint64_t counted;	/* CPU time of this thread that is counted */

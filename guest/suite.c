@@ -28,7 +28,6 @@
 
 #define CONF "/suite.conf"
 #define HOME "/suite"
-#define STORAGE_TIMEOUT_MS 5000
 #define SETUP_LIMIT_S 600
 #define LINE 1024
 #define SHOWN 300		/* of a line, bytes */
@@ -71,13 +70,10 @@ static void mount_all(void)
 	}
 }
 
-/* The NVDIMM is probed in the background: give it a moment. */
 static void enter_root(const char *dev)
 {
-	int ms;
-
-	for (ms = STORAGE_TIMEOUT_MS; ms > 0 && access(dev, F_OK); ms -= 10)
-		sleep_ns(10 * NSEC_PER_MSEC);
+	if (!storage_appears(dev))
+		fatal("no storage: %s is not there", dev);
 	mkdir("/root", 0755);
 	if (mount(dev, "/root", "ext4", MS_NOATIME, "") || chdir("/root") || chroot("."))
 		fatal("root %s: %s", dev, strerror(errno));
@@ -244,13 +240,10 @@ static void do_case(char *save)
 static void do_write(char *save)
 {
 	const char *path = strtok_r(NULL, " ", &save);
-	int err;
 
 	if (!path || !*save)
 		fatal(CONF ": a write has a path and a value");
-	err = spit(path, save);
-	if (err)
-		fatal("write %s to %s: %s", save, path, strerror(-err));
+	set_knob(path, save);
 }
 
 static void do_line(char *line)

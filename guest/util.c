@@ -16,14 +16,21 @@
 
 #include "phone.h"
 
+#define STORAGE_TIMEOUT_MS 5000
+
 struct shared *sh;
 
-uint64_t now_ns(void)
+uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static struct timespec to_timespec(uint64_t ns)
@@ -143,6 +150,28 @@ int spit(const char *path, const char *value)
 		ret = -errno;
 	close(fd);
 	return ret;
+}
+
+/* A knob of the policy: a guest that cannot set it is no guest of that policy. */
+void set_knob(const char *path, const char *value)
+{
+	int err = spit(path, value);
+
+	if (err)
+		fatal("write %s to %s: %s", value, path, strerror(-err));
+}
+
+/* The disk is probed in the background: give it a moment. */
+bool storage_appears(const char *dev)
+{
+	int ms;
+
+	for (ms = STORAGE_TIMEOUT_MS; ms > 0; ms -= 10) {
+		if (!access(dev, F_OK))
+			return true;
+		sleep_ns(10 * NSEC_PER_MSEC);
+	}
+	return false;
 }
 
 /* A control group with that controller ("+memory"), or NULL for none; 0 or -errno. */
