@@ -7,7 +7,7 @@ their own loader; nothing of the host's is taken.
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from cohort import host, paths
@@ -27,14 +27,7 @@ def fetch(programs: Sequence[str], arch: str = "x86_64") -> Path:
     Each is called as its package. Raises MissingTool without apt or for a package it does not
     know, BuildError for a library that no package brings.
     """
-    found = versions(programs, arch)
-    made = paths.made("programs") / host.digest(*found)[:16]
-    with host.lock(made.with_suffix(".lock")):
-        if not made.is_dir():
-            with tempfile.TemporaryDirectory(dir=made.parent) as name:
-                part = _make(programs, Path(name), arch)
-                part.replace(made)
-    return made
+    return _once(programs, arch, lambda work: _make(programs, work, arch))
 
 
 def development(package: str, arch: str) -> Path:
@@ -42,13 +35,21 @@ def development(package: str, arch: str) -> Path:
 
     Raises MissingTool without apt or for a package it does not know.
     """
-    made = paths.made("programs") / host.digest(*versions([package], arch))[:16]
+
+    def unpacked(work: Path) -> Path:
+        _unpack([package], work, work / "root", arch)
+        return work / "root"
+
+    return _once([package], arch, unpacked)
+
+
+def _once(packages: Sequence[str], arch: str, make: Callable[[Path], Path]) -> Path:
+    """What `make` makes of these packages in a directory it is given, once for their versions."""
+    made = paths.made("programs") / host.digest(*versions(packages, arch))[:16]
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
             with tempfile.TemporaryDirectory(dir=made.parent) as name:
-                root = Path(name) / "root"
-                _unpack([package], Path(name), root, arch)
-                root.replace(made)
+                make(Path(name)).replace(made)
     return made
 
 

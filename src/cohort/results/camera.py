@@ -69,8 +69,8 @@ def _buffers(camera: pd.DataFrame) -> dict[str, Number]:
     whole = made.loc[made["whole"].astype(bool), "bytes"].sum() / PAGE
     sizes = piece_pages(made)
     count = {key: float(pd.to_numeric(made[key]).sum()) for key in sizes}
-    bytes_in = {key: count[key] * size for key, size in sizes.items()}
-    bytes_in["o8"] += float(whole)  # one piece of many MiB is as good as those of one
+    pages_in = {key: count[key] * size for key, size in sizes.items()}
+    pages_in["o8"] += float(whole)  # one piece of many MiB is as good as those of one
     pieces = float(each["pieces"].sum())
     values: dict[str, Number] = {"buffer_fail": int((~camera["ok"].astype(bool)).sum())}
     values |= {f"buffer_find_us_p{p}": _percentile(each["find_us"], p) for p in (50, 95, 99)}
@@ -78,7 +78,7 @@ def _buffers(camera: pd.DataFrame) -> dict[str, Number]:
     values["buffer_zero_us_p50"] = _percentile(each["zero_us"], 50)
     values["buffer_n_alloc_mean"] = float(each["pieces"].mean())
     values["camera_busy"] = int(camera["busy"].sum())
-    values |= piece_shares(count, pieces, bytes_in, pages)
+    values |= piece_shares(count, pieces, pages_in, pages)
     return values
 
 

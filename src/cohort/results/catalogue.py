@@ -4,6 +4,7 @@ The definitions are in `docs/reference/metrics.md`; a test keeps the two alike.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 ORDERS = tuple(range(1, 11))
@@ -58,7 +59,8 @@ PIECE_ORDERS = (0, 10)
 """The orders of which the VNODE paper counts free pieces."""
 
 
-def _role(
+def _special(
+    group: str,
     name: str,
     title: str,
     unit: str = "",
@@ -66,8 +68,15 @@ def _role(
     digits: int = 0,
     shown: bool = True,
 ) -> Metric:
-    """One of workloads whose apps have roles."""
-    return Metric(name, title, unit, better, GROUPS[8], digits, shown, special=True)
+    """One that few workloads have."""
+    return Metric(name, title, unit, better, group, digits, shown, special=True)
+
+
+_role = partial(_special, GROUPS[8])
+"""One of workloads whose apps have roles."""
+
+_camera = partial(_special, GROUPS[9])
+"""One of workloads with a camera."""
 
 
 def _free_pieces(order: int) -> tuple[Metric, ...]:
@@ -127,17 +136,6 @@ def _use(
     name: str, title: str, unit: str, better: Literal["lower", "higher"] = "lower", digits: int = 1
 ) -> Metric:
     return Metric(name, title, unit, better, GROUPS[7], digits, False, True)
-
-
-def _camera(
-    name: str,
-    title: str,
-    unit: str = "",
-    better: Literal["lower", "higher"] = "lower",
-    digits: int = 0,
-    shown: bool = True,
-) -> Metric:
-    return Metric(name, title, unit, better, GROUPS[9], digits, shown, True)
 
 
 def _area(
@@ -251,7 +249,7 @@ METRICS: tuple[Metric, ...] = (
     _use("kernel_mb_mean", "slab, page tables, stacks", "MiB"),
     _use("other_mb_mean", "I/O buffers, GPU, vmalloc", "MiB"),
     _use("parked_mb_p80", "parked memory, 80 %", "MiB"),
-    Metric("buffer_order9_pieces", "pieces of 2 MiB", "", "higher", GROUPS[7], 3, False, True),
+    _use("buffer_order9_pieces", "pieces of 2 MiB", "", "higher", 3),
     _use("buffer_order8_pieces", "pieces of 1 MiB", "", "higher", 3),
     _use("buffer_order4_pieces", "pieces of 64 KiB", "", digits=3),
     _use("buffer_order0_pieces", "single pages", "", digits=3),

@@ -17,7 +17,7 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from cohort import host
 from cohort.results.catalogue import ORDERS
-from cohort.results.frames import PAGE, PARKED, free_by_order
+from cohort.results.frames import LARGER_PAGES, PAGE, PARKED, PIECE_PAGES, free_by_order
 from cohort.results.runs import FinishedRun
 
 COUNT, BYTES = CounterDescriptor.UNIT_COUNT, CounterDescriptor.UNIT_SIZE_BYTES
@@ -178,7 +178,16 @@ class _Tracks:
             case "launch":
                 self._slice(self.launches, record, record["app"], ("n", "kind", "majflt"))
             case "buffer" | "camera":
-                keys = ("app", "heap", "bytes", "ok", "zero_ns", "o9", "o8", "o4", "o0", "other")
+                keys = (
+                    "app",
+                    "heap",
+                    "bytes",
+                    "ok",
+                    "zero_ns",
+                    *LARGER_PAGES,
+                    *PIECE_PAGES,
+                    "other",
+                )
                 self._slice(self.buffers, record, record["r"], keys)
             case "kill":
                 self._kill(record)

@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCEL, ARCH, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, WORKLOAD
+from cohort.verbs.options import ARCH, JSON, of_runs
 from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.argument("policies", nargs=-1, required=True, metavar="POLICY...")
-@WORKLOAD
-@click.option("--launches", type=int, help="App launches to replay [default: the workload's].")
-@SEEDS
-@ACCEL
-@MEMORY
-@TIMEOUT
-@JOBS
-@FRESH
+@of_runs
 @click.option("--force", is_flag=True, help="Compare runs that differ in more than the policy.")
 @click.option("--full", is_flag=True, help="Every metric in the table.")
 @JSON

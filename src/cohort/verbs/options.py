@@ -1,6 +1,6 @@
 """Options that several verbs have: on each of them one word, one meaning and the same bounds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -21,6 +21,9 @@ ARCH = click.option(
 )
 FRESH = click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Runs at a time [default: one a CPU].")
+LAUNCHES = click.option(
+    "--launches", type=int, help="App launches to replay [default: the workload's]."
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
 MEMORY = click.option(
     "--memory", "memory_mb", type=int, help="Guest memory, MiB [default: the workload's]."
@@ -69,3 +72,10 @@ STUDY_SEEDS = click.option(
     callback=_all_seeds,
     help="Seeds: 1,2,3, or the option several times [default: the study's].",
 )
+
+
+def of_runs(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say what is run, how often, on what, and for how long."""
+    for option in reversed((WORKLOAD, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, JOBS, FRESH)):
+        command = option(command)
+    return command

@@ -10,18 +10,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import (
-    ACCEL,
-    ARCH,
-    ARCHES,
-    FRESH,
-    JOBS,
-    JSON,
-    MEMORY,
-    SEEDS,
-    TIMEOUT,
-    WORKLOAD,
-)
+from cohort.verbs.options import ARCH, ARCHES, JSON, of_runs
 
 if TYPE_CHECKING:
     from cohort.runs import Engine, RunDir
@@ -65,14 +54,7 @@ def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]
 
 @click.command("run")
 @click.argument("policy")
-@WORKLOAD
-@click.option("--launches", type=int, help="App launches to replay [default: the workload's].")
-@SEEDS
-@ACCEL
-@MEMORY
-@TIMEOUT
-@JOBS
-@FRESH
+@of_runs
 @click.option("--kernel", "configs", help="Kernel fragments, e.g. base,x86_64,lab,cohort,debug.")
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
