@@ -26,7 +26,10 @@ def ignore(done: int, total: int) -> None:
 
 def test_two_variants_are_built_at_a_time(tree: Path) -> None:
     spec = KernelSpec.variant("cohort")
-    with build._prepared_tree(spec, ignore) as one, build._prepared_tree(spec, ignore) as other:
+    with (
+        build.prepared_tree(spec.tree, ignore) as one,
+        build.prepared_tree(spec.tree, ignore) as other,
+    ):
         assert one == other
         assert one[0] == tree
 
@@ -44,5 +47,5 @@ def test_an_overlay_that_changed_is_brought_up_to_date_first(
     there = ["before"]
     monkeypatch.setattr(overlay, "applied_id", lambda at: there[0])
     monkeypatch.setattr(overlay, "apply", lambda at: there.__setitem__(0, "now"))
-    with build._prepared_tree(KernelSpec.variant("cohort"), ignore):
+    with build.prepared_tree(None, ignore):
         assert there == ["now"]

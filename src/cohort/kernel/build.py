@@ -123,7 +123,7 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
     arch = find_arch(spec.arch)
     requests = config.merge(spec.configs)
     out = paths.made("kernel", spec.name)
-    with _prepared_tree(spec, update) as (tree, tree_id), host.lock(out / "build.lock"):
+    with prepared_tree(spec.tree, update) as (tree, tree_id), host.lock(out / "build.lock"):
         content = host.digest(tree_id, config.render(requests), host.version(arch.cc), arch.name)
         stamp = out / "cohort.stamp"
         image = out / arch.image
@@ -131,22 +131,23 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
         if not current or spec.tree is not None:
             stamp.unlink(missing_ok=True)
             configure(tree, out, arch, requests)
-            _make(tree, out, arch, update)
+            make([*make_command(tree, out, arch), arch.target], out, update)
             host.write_text(stamp, content)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Kernel(image, out / ".config", release, host.digest_file(image), tree_id, arch.name)
 
 
 @contextmanager
-def _prepared_tree(spec: KernelSpec, update: Update) -> Iterator[tuple[Path, str]]:
-    """The source tree and what identifies its content, unchanged as long as it is held.
+def prepared_tree(own: Path | None, update: Update) -> Iterator[tuple[Path, str]]:
+    """The source tree and what identifies its content, unchanged as long as it is held: the user's
+    own as it is, or the fetched one with this overlay.
 
     Kernels of several variants are built from it at a time; it is brought up to date alone.
     """
     held = paths.made("kernel") / "tree.lock"
-    if spec.tree is not None:
+    if own is not None:
         with host.lock(held, shared=True):
-            yield _identified(spec.tree.resolve())
+            yield _identified(own.resolve())
         return
     tree = source.fetch(update)
     while True:
@@ -193,10 +194,12 @@ def configure(tree: Path, out: Path, arch: Arch, requests: dict[str, config.Requ
     config.verify(requests, (out / ".config").read_text())
 
 
-def _make(tree: Path, out: Path, arch: Arch, update: Update) -> None:
-    """Run make, its output in build.log and counted for the progress."""
+def make(command: list[str], out: Path, update: Update, steps: int = STEPS) -> None:
+    """Run make on all CPUs, its output in build.log and counted for the progress: about `steps`
+    lines where nothing was built before. BuildError with the first lines that say what is wrong.
+    """
     fresh = not (out / "vmlinux").is_file()
-    command = [*make_command(tree, out, arch), f"-j{os.cpu_count() or 1}", arch.target]
+    command = [*command, f"-j{os.cpu_count() or 1}"]
     done = 0
     journal = out / "build.log"
     with (
@@ -214,7 +217,7 @@ def _make(tree: Path, out: Path, arch: Arch, update: Update) -> None:
             for line in process.stdout:
                 file.write(line)
                 done += line.startswith("  ")
-                update(min(done, STEPS - 1), STEPS if fresh else 0)
+                update(min(done, steps - 1), steps if fresh else 0)
         except BaseException:
             process.terminate()
             raise

@@ -7,7 +7,7 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.kernel import build as builder
-from cohort.kernel import check, frozen, kunit, overlay, source
+from cohort.kernel import check, deb, frozen, kunit, overlay, source
 from cohort.kernel.build import KernelSpec
 from cohort.log import progress
 
@@ -95,6 +95,38 @@ def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
         print(json.dumps({k: str(v) for k, v in vars(kernel).items()}))
     else:
         print(kernel.image)
+
+
+@command.command("deb")
+@TREE
+@click.option(
+    "--config",
+    "name",
+    default="amd64",
+    show_default=True,
+    help="The distribution's: amd64, cloud-amd64, rt-amd64; or a .config.",
+)
+@click.option(
+    "--revision",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Of the packages: a greater one replaces those that are installed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the paths.")
+def packages(tree: Path | None, name: str, revision: int, as_json: bool) -> None:
+    """Build Debian packages of the patched kernel, and print their paths.
+
+    The configuration is the distribution's own with Cohort built in: an image and headers that
+    install beside its kernels as release 6.12.x-cohort. Nothing is switched on. A tree given with
+    --tree is built as it is: patch it first.
+    """
+    with progress() as board:
+        made = deb.build_packages(name, tree, revision, board.task(f"packages of {name}"))
+    if as_json:
+        print(json.dumps({"release": made.release, "packages": [str(x) for x in made.files]}))
+    else:
+        print("\n".join(str(path) for path in made.files))
 
 
 @command.command("test")

@@ -1,0 +1,101 @@
+"""Packages of the patched kernel, of the distribution's configuration with Cohort built in.
+
+The kernel's own `bindeb-pkg` makes them: an image, and headers for modules of others.
+"""
+
+import difflib
+import lzma
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from cohort import host, paths
+from cohort.errors import BuildError, MissingTool, UsageError
+from cohort.kernel import build, config, source
+from cohort.kernel.build import ERROR_LINES
+from cohort.log import Update
+
+CONFIGS = Path(f"/usr/src/linux-config-{source.SERIES}")
+"""Where the distribution's package puts its configurations, one a flavour."""
+NAMED = re.compile(r"config\.(?P<arch>[^_]+)_(?P<set>[^_]+)_(?P<flavour>.+)\.xz")
+FRAGMENTS = ("cohort", "deb")
+STEPS = 29_000
+"""What a build of the distribution's whole configuration prints, about."""
+TOOLS = ("dpkg-buildpackage", "dh", "rsync", "depmod", "cpio")
+"""What bindeb-pkg calls."""
+
+
+@dataclass(frozen=True)
+class Packages:
+    """The packages that were made, and the release of the kernel in them."""
+
+    release: str
+    files: tuple[Path, ...]
+
+
+def flavours(where: Path = CONFIGS) -> dict[str, Path]:
+    """The distribution's configurations by name: `amd64`, `cloud-amd64`, `rt-amd64`."""
+    found = {}
+    for path in sorted(where.glob("config.*.xz")):
+        if match := NAMED.fullmatch(path.name):
+            own = "" if match["set"] == "none" else f"{match['set']}-"
+            found[f"{own}{match['flavour']}"] = path
+    return found
+
+
+def base_config(name: str, where: Path = CONFIGS) -> str:
+    """The text of a flavour's configuration, or of the file `name`.
+
+    Raises MissingTool where the distribution's package is missing, UsageError for an unknown name.
+    """
+    if Path(name).is_file():
+        return Path(name).read_text()
+    known = flavours(where)
+    if not known:
+        raise MissingTool(
+            f"the distribution's configurations are not in {where}",
+            f"apt-get install {where.name}, or name a .config: --config FILE",
+        )
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known)}"
+        raise UsageError(f"no file and no configuration of the distribution: {name}", hint)
+    return lzma.decompress(known[name].read_bytes()).decode()
+
+
+def build_packages(
+    name: str, tree: Path | None, revision: int, update: Update, where: Path = CONFIGS
+) -> Packages:
+    """Build the packages of the configuration `name` in out/kernel/deb/NAME.
+
+    Raises MissingTool for what bindeb-pkg would miss half way, BuildError if a line of FRAGMENTS
+    did not land or the build fails.
+    """
+    for tool in TOOLS:
+        host.need(tool)
+    text = base_config(name, where)
+    requests = config.merge(FRAGMENTS)
+    out = paths.made("kernel", "deb", re.sub(r"\W+", "-", Path(name).name), "build")
+    home = out.parent
+    arch = build.find_arch("x86_64")
+    with build.prepared_tree(tree, update) as (source_tree, _), host.lock(home / "build.lock"):
+        for old in home.glob("*.deb"):
+            old.unlink()
+        command = build.make_command(source_tree, out, arch)
+        _configure(command, out, text, requests)
+        version = f"{source.read_release(source_tree)}-{revision}"
+        build.make([*command, f"KDEB_PKGVERSION={version}", "bindeb-pkg"], out, update, STEPS)
+    release = (out / "include/config/kernel.release").read_text().strip()
+    return Packages(release, tuple(sorted(home.glob("*.deb"))))
+
+
+def _configure(
+    command: list[str], out: Path, text: str, requests: dict[str, config.Request]
+) -> None:
+    """The base with the requests on top; what the tree does not know of the base is dropped."""
+    host.write_text(out / ".config", text + config.render(requests))
+    done = host.run([*command, "olddefconfig"], env=build.environment())
+    if done.returncode != 0:
+        lines = done.stderr.splitlines()[-ERROR_LINES:]
+        raise BuildError("kernel configuration failed:\n  " + "\n  ".join(lines))
+    config.verify(requests, (out / ".config").read_text())

@@ -1,0 +1,124 @@
+"""Packages of the kernel, without a compiler: configurations by name, and what make is told."""
+
+import lzma
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+from types import SimpleNamespace
+
+import pytest
+
+from cohort import host
+from cohort.errors import BuildError, MissingTool, UsageError
+from cohort.kernel import build, config, deb, overlay, source
+
+BASE = 'CONFIG_LOCALVERSION=""\nCONFIG_DEBUG_INFO_NONE=n\nCONFIG_EXT4_FS=m\n'
+
+
+@pytest.fixture
+def configs(tmp_path: Path) -> Path:
+    """The distribution's package of configurations."""
+    where = tmp_path / "linux-config-6.12"
+    where.mkdir()
+    for name in ("amd64_none_amd64", "amd64_none_cloud-amd64", "amd64_rt_amd64"):
+        text = f"{BASE}CONFIG_OF={name}\n"
+        (where / f"config.{name}.xz").write_bytes(lzma.compress(text.encode()))
+    return where
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("amd64", "amd64_none_amd64"),
+        ("cloud-amd64", "amd64_none_cloud-amd64"),
+        ("rt-amd64", "amd64_rt_amd64"),
+    ],
+)
+def test_a_configuration_has_the_name_of_its_flavour(name: str, kind: str, configs: Path) -> None:
+    assert f"CONFIG_OF={kind}\n" in deb.base_config(name, configs)
+
+
+def test_a_file_is_a_configuration(configs: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.config"
+    own.write_text(BASE)
+    assert deb.base_config(str(own), configs) == BASE
+
+
+def test_an_unknown_name_is_told_with_the_nearest(configs: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean cloud-amd64"):
+        deb.base_config("clowd-amd64", configs)
+    with pytest.raises(UsageError, match="there are: amd64, cloud-amd64, rt-amd64"):
+        deb.base_config("xyz", configs)
+
+
+def test_without_the_package_its_name_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MissingTool, match="apt-get install linux-config-6.12"):
+        deb.base_config("amd64", tmp_path / "linux-config-6.12")
+
+
+class Make:
+    """Stands in for make: keeps the configuration but for `refused`, and makes two packages."""
+
+    def __init__(self, refused: str = "") -> None:
+        self.words: list[str] = []
+        self.refused = refused
+
+    def configure(
+        self, argv: Sequence[str | Path], *, env: Mapping[str, str]
+    ) -> CompletedProcess[str]:
+        words = [str(word) for word in argv]
+        assert words[-1] == "olddefconfig"
+        out = Path(next(word for word in words if word.startswith("O=")).removeprefix("O="))
+        lines = (out / ".config").read_text().splitlines()
+        kept = config.parse("\n".join(lines), "")
+        kept.pop(self.refused, None)
+        (out / ".config").write_text(config.render(kept))
+        return CompletedProcess(words, 0, "", "")
+
+    def make(self, command: list[str], out: Path, update: object, steps: int) -> None:
+        self.words = command
+        for name in ("linux-image", "linux-headers"):
+            (out.parent / f"{name}-6.12.117-cohort_6.12.117-2_amd64.deb").touch()
+        release = out / "include/config/kernel.release"
+        release.parent.mkdir(parents=True)
+        release.write_text("6.12.117-cohort\n")
+
+
+@pytest.fixture
+def make(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """A tree that is fetched and patched, and make that compiles nothing."""
+    made = Make()
+    monkeypatch.setattr(source, "fetch", lambda update: tmp_path)
+    monkeypatch.setattr(source, "read_release", lambda at: "6.12.117")
+    monkeypatch.setattr(overlay, "load_series", lambda: SimpleNamespace(id="now"))
+    monkeypatch.setattr(overlay, "applied_id", lambda at: "now")
+    monkeypatch.setattr(host, "need", lambda program: Path("/bin", program))
+    monkeypatch.setattr(host, "run", made.configure)
+    monkeypatch.setattr(build, "make", made.make)
+    return made
+
+
+def test_packages_are_made_and_those_of_before_are_gone(
+    make: Make, configs: Path, own_out: Path
+) -> None:
+    home = own_out / "kernel/deb/cloud-amd64"
+    home.mkdir(parents=True)
+    (home / "linux-image-6.12.9-cohort_6.12.9-1_amd64.deb").touch()
+    made = deb.build_packages("cloud-amd64", None, 2, lambda done, total: None, configs)
+    assert made.release == "6.12.117-cohort"
+    assert [path.name.partition("_")[0] for path in made.files] == [
+        "linux-headers-6.12.117-cohort",
+        "linux-image-6.12.117-cohort",
+    ]
+    assert make.words[-2:] == ["KDEB_PKGVERSION=6.12.117-2", "bindeb-pkg"]
+    built = config.parse((home / "build/.config").read_text(), "")
+    assert {built[x].value for x in ("CONFIG_COHORT", "CONFIG_COHORT_VNODE")} == {"y"}
+    assert built["CONFIG_EXT4_FS"].value == "m"
+    assert built["CONFIG_LOCALVERSION"].value == '"-cohort"'
+
+
+def test_a_kernel_that_refuses_cohort_is_not_built(make: Make, configs: Path) -> None:
+    make.refused = "CONFIG_COHORT_VNODE"
+    with pytest.raises(BuildError, match="CONFIG_COHORT_VNODE=y became n"):
+        deb.build_packages("amd64", None, 1, lambda done, total: None, configs)
+    assert make.words == []
