@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "phone.h"
 
 #ifdef __aarch64__
@@ -112,29 +113,12 @@ static size_t take_output(int fd, char *text, size_t size)
 	return got;
 }
 
-/* Printable text as the inside of a JSON string. */
-static void escape(const char *from, char *to)
-{
-	for (; *from; from++) {
-		if (*from == '\n') {
-			*to++ = '\\';
-			*to++ = 'n';
-		} else if (*from == '"' || *from == '\\') {
-			*to++ = '\\';
-			*to++ = *from;
-		} else if (*from >= ' ' && *from <= '~') {
-			*to++ = *from;
-		}
-	}
-	*to = '\0';
-}
-
 static void report(const struct program *p, uint64_t ns, const char *output,
 		   const struct memory_state *a, const struct memory_state *b)
 {
-	static char text[2 * MAX_OUTPUT];
+	static char text[6 * MAX_OUTPUT];
 
-	escape(output, text);
+	json_text(text, sizeof(text), output);
 	record("{\"r\":\"bench\",\"t\":%llu,\"name\":\"%s\",\"ns\":%llu,"
 	       "\"free_before\":%llu,\"free_after\":%llu,\"file_before\":%llu,"
 	       "\"file_after\":%llu,\"in_kb\":%llu,\"out_kb\":%llu,\"output\":\"%s\"}",

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "phone.h"
 
 #define PORT_NAME "org.cohort.records\n"
@@ -105,12 +106,12 @@ void records_flush(void)
 
 void note(const char *fmt, ...)
 {
-	char text[256];
+	char text[256], escaped[6 * sizeof(text)];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	record("{\"r\":\"note\",\"t\":%llu,\"text\":\"%s\"}",
-	       (unsigned long long)now_ns(), text);
+	       (unsigned long long)now_ns(), json_text(escaped, sizeof(escaped), text));
 }

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "phone.h"
 
 #define RECLAIM SCHEMES "reclaim/"
@@ -129,18 +130,19 @@ static void nodes(uint32_t launch)
 void sampler_hello(void)
 {
 	struct utsname un;
-	static char cmdline[2048];
+	static char cmdline[2048], escaped[6 * sizeof(cmdline)];
 
 	uname(&un);
 	if (slurp("/proc/cmdline", cmdline, sizeof(cmdline)) < 0)
 		fatal("cannot read /proc/cmdline");
-	cmdline[strcspn(cmdline, "\n\"\\")] = '\0';
+	cmdline[strcspn(cmdline, "\n")] = '\0';
 	vm_fields(0, out, sizeof(out));
 	record("{\"r\":\"hello\",\"t\":%llu,\"version\":1,\"release\":\"%s\","
 	       "\"machine\":\"%s\",\"page_size\":%ld,\"cmdline\":\"%s\","
 	       "\"pages\":%ld,\"cpus\":%ld,\"vm_names\":[%s]}",
 	       (unsigned long long)now_ns(), un.release, un.machine,
-	       sysconf(_SC_PAGESIZE), cmdline, sysconf(_SC_PHYS_PAGES),
+	       sysconf(_SC_PAGESIZE), json_text(escaped, sizeof(escaped), cmdline),
+	       sysconf(_SC_PHYS_PAGES),
 	       sysconf(_SC_NPROCESSORS_ONLN), out);
 }
 

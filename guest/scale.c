@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "phone.h"
 
 #define LOCK_STAT "/proc/lock_stat"
@@ -135,18 +136,18 @@ static void locks_reset(void)
 /* The lines of classes: "NAME: NUMBERS". */
 static void locks_record(const char *name, const struct place *at)
 {
-	char line[512];
+	char line[512], text[6 * sizeof(line)];
 	FILE *f = fopen(LOCK_STAT, "re");
 
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
-		if (!strchr(line, ':') || strpbrk(line, "\"\\"))
+		if (!strchr(line, ':'))
 			continue;
 		record("{\"r\":\"lock\",\"op\":\"%s\",\"kind\":\"%s\",\"workers\":%llu,"
 		       "\"line\":\"%s\"}", name, at->kind,
-		       (unsigned long long)at->workers, line);
+		       (unsigned long long)at->workers, json_text(text, sizeof(text), line));
 	}
 	fclose(f);
 }

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "phone.h"
 
 #define CONF "/suite.conf"
@@ -80,33 +81,16 @@ static void enter_root(const char *dev)
 	mount_all();
 }
 
-/* JSON takes neither quotes nor control characters; what is not ASCII tells no result. */
-static void escape(char *to, size_t size, const char *from)
-{
-	size_t n = 0;
-
-	for (; *from && n + 3 < size; from++) {
-		unsigned char c = *from;
-
-		if (c == '"' || c == '\\')
-			to[n++] = '\\';
-		else if (c < ' ' || c > '~')
-			c = c == '\t' ? ' ' : '?';
-		to[n++] = c;
-	}
-	to[n] = '\0';
-}
-
 static void line_end(struct output *out)
 {
-	char text[2 * SHOWN];
+	char text[6 * SHOWN];
 
 	out->line[out->used < SHOWN ? out->used : SHOWN] = '\0';
 	out->used = 0;
 	if (++out->lines > LINES)
 		return;
-	escape(text, sizeof(text), out->line);
-	record("{\"r\":\"out\",\"t\":%llu,\"line\":\"%s\"}", (unsigned long long)now_ns(), text);
+	record("{\"r\":\"out\",\"t\":%llu,\"line\":\"%s\"}", (unsigned long long)now_ns(),
+	       json_text(text, sizeof(text), out->line));
 	records_flush();
 }
 
@@ -248,7 +232,7 @@ static void do_write(char *save)
 
 static void do_line(char *line)
 {
-	char *save, *verb = strtok_r(line, " ", &save), text[2 * SHOWN];
+	char *save, *verb = strtok_r(line, " ", &save);
 	unsigned long lines;
 
 	if (!verb)
@@ -261,10 +245,8 @@ static void do_line(char *line)
 		return enter_root(save);
 	if (strcmp(verb, "setup"))
 		fatal(CONF ": unknown word %s", verb);
-	if (run(save, SETUP_LIMIT_S, &lines)) {
-		escape(text, sizeof(text), save);
-		fatal("the suite's setup failed: %s", text);
-	}
+	if (run(save, SETUP_LIMIT_S, &lines))
+		fatal("the suite's setup failed: %s", save);
 }
 
 static char *conf_read(void)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "phone.h"
 
 #define SRA_HEAP "/dev/dma_heap/sra"	/* there is no other sign of a static reserve */
@@ -21,16 +22,18 @@ static const char *const files[] = {
 /* Files that are not there are left out. */
 void switches_record(void)
 {
-	char path[96], value[300], text[2048];
+	char path[96], value[300], escaped[6 * sizeof(value)], text[4096];
 	size_t i, n = 0;
 
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		snprintf(path, sizeof(path), SCHEMES "%s", files[i]);
 		if (slurp(path, value, sizeof(value)) < 0)
 			continue;
-		value[strcspn(value, "\n\"\\")] = '\0';
+		value[strcspn(value, "\n")] = '\0';
 		n += snprintf(text + n, sizeof(text) - n, "%s\"%s\":\"%s\"", n ? "," : "",
-			      files[i], value);
+			      files[i], json_text(escaped, sizeof(escaped), value));
+		if (n >= sizeof(text))
+			fatal("the values of " SCHEMES " are too long");
 	}
 	text[n] = '\0';
 	record("{\"r\":\"switches\",\"t\":%llu,\"files\":{%s},\"sra\":%s}",

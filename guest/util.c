@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "phone.h"
 
 #define STORAGE_TIMEOUT_MS 5000
@@ -82,7 +83,7 @@ void bump(uint32_t *word)
  */
 void fatal(const char *fmt, ...)
 {
-	char text[512];
+	char text[512], escaped[6 * sizeof(text)];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -92,7 +93,7 @@ void fatal(const char *fmt, ...)
 		for (;;)
 			pause();
 	record("{\"r\":\"fatal\",\"t\":%llu,\"text\":\"%s\"}",
-	       (unsigned long long)now_ns(), text);
+	       (unsigned long long)now_ns(), json_text(escaped, sizeof(escaped), text));
 	records_flush();
 	fprintf(stderr, "phone: fatal: %s\n", text);
 	power_off();

@@ -126,7 +126,7 @@ def cases_of(suite: Suite, records: Iterable[Mapping[str, Any]], console: str) -
         if record["r"] == "case":
             name, lines = str(record["name"]), []
         elif record["r"] == "out" and name:
-            lines.append(str(record["line"]))
+            lines.append(str(record["line"]).replace("\t", " "))
         elif record["r"] == "result":
             status = status_of(int(record["status"]), suite.skip)
             seconds = int(record["ns"]) / 1e9

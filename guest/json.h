@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef JSON_H
+#define JSON_H
+
+#include <stddef.h>
+
+/*
+ * Write `from` into `to`, which has `size` bytes, as the inside of a JSON string. What does not
+ * fit is left out from a whole character on; bytes that are not ASCII become the characters of
+ * Latin-1, as the guest does not know what they are. Returns `to`.
+ */
+char *json_text(char *to, size_t size, const char *from);
+
+#endif
