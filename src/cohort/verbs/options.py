@@ -54,24 +54,22 @@ def _all_seeds(
     return tuple(dict.fromkeys(parse_seeds(",".join(given)))) if given else ()
 
 
-SEEDS = click.option(
-    "--seed",
-    "--seeds",
-    "seeds",
-    multiple=True,
-    default=["1"],
-    show_default=True,
-    callback=_all_seeds,
-    help="Seeds: 1,2,3, or the option several times.",
-)
-STUDY_SEEDS = click.option(
-    "--seed",
-    "--seeds",
-    "seeds",
-    multiple=True,
-    callback=_all_seeds,
-    help="Seeds: 1,2,3, or the option several times [default: the study's].",
-)
+def _seeds(default: str | None, said: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`--seed`, by default `default`; `said` tells of it where it is not one for all."""
+    return click.option(
+        "--seed",
+        "--seeds",
+        "seeds",
+        multiple=True,
+        default=None if default is None else [default],
+        show_default=default is not None,
+        callback=_all_seeds,
+        help=f"Seeds: 1,2,3, or the option several times{said}.",
+    )
+
+
+SEEDS = _seeds("1", "")
+STUDY_SEEDS = _seeds(None, " [default: the study's]")
 
 
 def of_runs(command: Callable[..., None]) -> Callable[..., None]:

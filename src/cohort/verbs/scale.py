@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.log import progress
-from cohort.verbs.options import FRESH, JOBS, JSON
+from cohort.verbs.options import ARCH, FRESH, JOBS, JSON
 
 if TYPE_CHECKING:
     from cohort.results.scale import Counted, Rate, Row, Use
@@ -25,6 +25,7 @@ POLICIES = ("none", "region", "cpb")
 @JOBS
 @FRESH
 @JSON
+@ARCH
 def command(
     policies: tuple[str, ...],
     free_running: bool,
@@ -33,6 +34,7 @@ def command(
     jobs: int | None,
     fresh: bool,
     as_json: bool,
+    arch: str,
 ) -> None:
     """Count acquisitions of each lock, and instructions under it, an operation.
 
@@ -49,10 +51,10 @@ def command(
     load = workload or ("scale-free" if free_running else "scale")
     loaded = [load_policy(name) for name in names]
     if free_running:
-        spec = RunSpec(loaded[0], load, launches, accel="tcg", fresh=fresh)
+        spec = RunSpec(loaded[0], load, launches, accel="tcg", fresh=fresh, arch=arch)
         show_rates(rates(_run([spec], jobs)[0].records()), as_json)
         return
-    specs = [RunSpec(policy, load, launches, fresh=fresh) for policy in loaded]
+    specs = [RunSpec(policy, load, launches, fresh=fresh, arch=arch) for policy in loaded]
     done = _run([*specs, *(_watched(spec) for spec in specs)], jobs)
     counted = [
         count(policy.name, list(plain.records()), list(watched.records()))
@@ -69,7 +71,7 @@ def _watched(spec: "RunSpec") -> "RunSpec":
 
     from cohort.kernel.build import KernelSpec
 
-    return replace(spec, kernel=KernelSpec.variant("lockstat"))
+    return replace(spec, kernel=KernelSpec.variant("lockstat", spec.arch))
 
 
 def _run(specs: "Sequence[RunSpec]", jobs: int | None) -> "list[RunDir]":

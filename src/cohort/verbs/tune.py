@@ -9,7 +9,8 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, SEEDS
+from cohort.verbs.options import ACCEL, ARCH, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT
+from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
     from cohort.tune import Size
@@ -26,9 +27,13 @@ SIZES = "180,200,220,240,260,280,300,320,340"
 @click.option("--launches", type=int, default=10, show_default=True, help="Starts of the camera.")
 @SEEDS
 @ACCEL
+@MEMORY
+@TIMEOUT
 @JOBS
 @FRESH
 @JSON
+@ARCH
+@on_cluster
 def command(
     scheme: str,
     sizes: str,
@@ -38,6 +43,8 @@ def command(
     seeds: tuple[int, ...],
     jobs: int | None,
     as_json: bool,
+    cluster: str | None,
+    verify_share: float,
     **options: Any,
 ) -> None:
     """Start the camera with areas of several sizes and name the best of them.
@@ -61,8 +68,8 @@ def command(
         for mb in wanted
         for seed in seeds
     ]
-    with progress() as board:
-        done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"))
+    with engine(cluster, verify_share) as where_run, progress() as board:
+        done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where_run)
     each = len(seeds)
     found = [
         judge(mb, [measure(run) for run in done[i * each : (i + 1) * each]])
