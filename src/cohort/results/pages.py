@@ -12,7 +12,8 @@ import jinja2
 
 from cohort import host
 from cohort.errors import Failed, UsageError
-from cohort.results import figures
+from cohort.results import figures, history
+from cohort.results.records import read_set
 from cohort.results.sheet import Sheet, functions
 
 README = "README.md"
@@ -98,7 +99,8 @@ def write(home: Home) -> list[Path]:
 
 
 def check(home: Home) -> list[str]:
-    """Where pages say something else than their records: `PAGE: line: table: metric: ...`.
+    """Where pages say something else than their records: `PAGE: line: table: metric: ...`. And what
+    the newest commit of the history has worse than its bounds allow.
 
     Raises UsageError for a template that is none.
     """
@@ -108,7 +110,16 @@ def check(home: Home) -> list[str]:
             said += _check(home, make(home, template))
         except Failed as error:
             said.append(error.message)
-    return said
+    return said + losses(home)
+
+
+def losses(home: Home) -> list[str]:
+    """What the newest commit of the history has worse than its bounds allow."""
+    path = home.records / f"{history.HISTORY}.jsonl"
+    if not path.is_file():
+        return []
+    bounds = history.read_bounds(home.results / f"{history.HISTORY}.toml")
+    return history.losses(read_set(path), bounds)
 
 
 def _check(home: Home, page: Page) -> list[str]:
@@ -125,10 +136,10 @@ def _check(home: Home, page: Page) -> list[str]:
     return [f"{page.sheet.name}: {what}" for what in [*found, *wrong]]
 
 
-def refuse(said: list[str]) -> None:
+def refuse(said: list[str], hint: str = "make the pages again: cohort results") -> None:
     """Failed with all that was said, if anything was."""
     if said:
-        raise Failed("\n".join(said), "make the pages again: cohort results")
+        raise Failed("\n".join(said), hint)
 
 
 def _text(path: Path) -> str:

@@ -112,6 +112,11 @@ def write_set(path: Path, records: Sequence[Record]) -> None:
         first = cells.setdefault((record.label, record.seed), record)
         if first is not record:
             raise UsageError(f"two runs of {record.label} with seed {record.seed}")
+    write_lines(path, records)
+
+
+def write_lines(path: Path, records: Sequence[Record]) -> None:
+    """Write records in the order given, their directory too."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(record.model_dump(), ensure_ascii=False) for record in records)
     host.write_text(path, "".join(f"{line}\n" for line in lines))

@@ -8,6 +8,7 @@ from typing import Any
 
 from cohort import policy_page
 from cohort.errors import Failed
+from cohort.results import history
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
@@ -93,6 +94,12 @@ class Sheet:
     def commit(self, table: str) -> str:
         """The commit of all records of the table."""
         return self.figures.mark(table, "commit", self._records(table)[0].commit)
+
+    def history(self) -> str:
+        """What the short run measured on each commit, of the set and the bounds that are there."""
+        records = read_set(self.home / f"{history.HISTORY}.jsonl")
+        bounds = history.read_bounds(self.home.parent / f"{history.HISTORY}.toml")
+        return history.table(records, bounds, self.figures)
 
     def picture(
         self, table: str, family: str, labels: Sequence[str], alt: str, orders: bool = False
@@ -268,6 +275,7 @@ def functions(sheet: Sheet) -> Mapping[str, Any]:
     return {
         "best": best,
         "commit": sheet.commit,
+        "history": sheet.history,
         "picture": sheet.picture,
         "policies": policy_page.markdown,
         "table": sheet.table,

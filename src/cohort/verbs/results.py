@@ -85,6 +85,29 @@ def add(
     click.echo(path)
 
 
+@command.command("history")
+@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[RUNDIR...]")
+@click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
+def history(places: tuple[Path, ...], last: bool) -> None:
+    """Add a commit's short run to the history, and compare it with the commit before.
+
+    The run is that of `make run`: none and region, 200 launches, of a clean commit. Exit code 1
+    names the metrics that are worse than docs/results/history.toml allows. Without runs the newest
+    commit that is there is judged.
+    """
+    from cohort.results import collect, export, pages
+    from cohort.results import history as kept
+
+    if places and last:
+        raise UsageError("name run directories, or say --last, one of the two")
+    home = _home()
+    if places or last:
+        path = home.records / f"{kept.HISTORY}.jsonl"
+        kept.add(path, collect.of_runs(export.recall() if last else places))
+        click.echo(path)
+    pages.refuse(pages.losses(home), "see what changed between the two commits")
+
+
 def _home() -> "Home":
     """The checkout's pages; Skipped without a checkout."""
     from cohort import paths

@@ -1,0 +1,111 @@
+"""The same short run on commit after commit: what it measured, and whether the newest is worse.
+
+The runs are those of `make run`: RIVAL and OURS, 200 launches. They are kept in the set HISTORY, a
+commit after the other, in the order in which they were added. Judged is OURS in times of RIVAL of
+the same commit, as both change where the guest or the workload does.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cohort.errors import UsageError
+from cohort.results.catalogue import BY_NAME
+from cohort.results.figures import Figures
+from cohort.results.records import Record, read_set, values, write_lines
+from cohort.results.spread import spread
+from cohort.results.table import Cell
+
+HISTORY = "history"
+"""The set of records, and the page."""
+RIVAL, OURS = "none", "region"
+WORKLOAD, LAUNCHES = "phone-2g", 200
+
+
+class Bound(BaseModel):
+    """How many times worse than on the commit before a metric may be, and why not less."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    most: float = Field(gt=1)
+    why: str
+
+
+def read_bounds(path: Path) -> dict[str, Bound]:
+    """The bounds by metric, in the file's order. UsageError for a file that is none."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        bounds = {name: Bound.model_validate(bound) for name, bound in found.items()}
+    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    if unknown := [name for name in bounds if name not in BY_NAME]:
+        raise UsageError(f"{path}: there is no metric {', '.join(unknown)}")
+    return bounds
+
+
+def add(path: Path, records: Sequence[Record]) -> None:
+    """Keep the runs of one commit, in place of what was kept of it. UsageError for other runs."""
+    labels = {record.label for record in records}
+    seeds = {label: {r.seed for r in records if r.label == label} for label in labels}
+    fits = all(
+        (r.workload, r.launches, r.accel) == (WORKLOAD, LAUNCHES, "deterministic") for r in records
+    )
+    if labels != {RIVAL, OURS} or seeds[RIVAL] != seeds[OURS] or not fits:
+        raise UsageError(
+            "these are not the runs that the history is made of",
+            f"cohort compare {RIVAL} {OURS} --workload {WORKLOAD} --launches {LAUNCHES}",
+        )
+    kept = read_set(path) if path.is_file() else []
+    write_lines(path, [x for x in kept if x.commit != records[0].commit] + list(records))
+
+
+def commits(records: Sequence[Record]) -> list[str]:
+    """The commits, as they were added."""
+    return list(dict.fromkeys(record.commit for record in records))
+
+
+def times_rival(records: Sequence[Record], metric: str) -> float | None:
+    """OURS in times of RIVAL, at the median over the seeds; None where RIVAL has 0 or nothing."""
+    ours, theirs = ([x for x in values(records, one, metric) if x] for one in (OURS, RIVAL))
+    return median(ours) / median(theirs) if ours and theirs else None
+
+
+def losses(records: Sequence[Record], bounds: dict[str, Bound]) -> list[str]:
+    """A sentence a metric that the newest commit has worse than its bound allows."""
+    names = commits(records)
+    if len(names) < 2:
+        return []
+    last, newest = ([r for r in records if r.commit == name] for name in names[-2:])
+    said = []
+    for metric, bound in bounds.items():
+        before, now = times_rival(last, metric), times_rival(newest, metric)
+        if before is None or now is None:
+            continue
+        worse = now / before if BY_NAME[metric].better == "lower" else before / now
+        if worse > bound.most:
+            said.append(
+                f"history: {metric}: {now:.3f} x {RIVAL} on {names[-1]}, {before:.3f} on "
+                f"{names[-2]}: {worse:.2f} times worse, at most {bound.most:g} ({bound.why})"
+            )
+    return said
+
+
+def table(records: Sequence[Record], bounds: dict[str, Bound], figures: Figures) -> str:
+    """A row a commit, the newest first; a column a metric: OURS, and in times of RIVAL."""
+    names = [BY_NAME[metric].title for metric in bounds]
+    lines = [f"| commit | {' | '.join(names)} |", f"|---|{'--:|' * len(names)}"]
+    for commit in reversed(commits(records)):
+        of_it = [record for record in records if record.commit == commit]
+        cells = [_cell(of_it, metric, commit, figures) for metric in bounds]
+        lines.append(f"| {commit} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(records: Sequence[Record], metric: str, commit: str, figures: Figures) -> str:
+    text = Cell(BY_NAME[metric], spread(values(records, OURS, metric))).value
+    times = times_rival(records, metric)
+    text += "" if times is None else f" ({times:.3f})"
+    return figures.mark(HISTORY, f"{metric} on {commit}", text)
