@@ -14,6 +14,7 @@ from cohort.kernel import overlay
 from cohort.kernel.build import Kernel, find_arch
 from cohort.phone.initramfs import build_initramfs
 from cohort.vm import machine
+from cohort.vm.boot import BOOTS, STALE_BREAKPOINT
 from cohort.vm.machine import VmSpec
 
 
@@ -104,10 +105,6 @@ def snapshot(tree: Path) -> dict[str, bytes | None]:
     }
 
 
-STALE_BREAKPOINTS = 3
-"""Boots after which that of the last counts."""
-
-
 @dataclass(frozen=True)
 class SmallGuest:
     """A machine whose one process is a test: it prints "ok WHAT" or "not ok WHAT", a line a
@@ -125,12 +122,11 @@ class SmallGuest:
         """Boot with these words on the command line; what the console said. `nodes_mb` are the
         machine's own nodes, which make up its memory.
 
-        QEMU before version 10 may run a stale breakpoint of a branch that is being patched where
-        it emulates CPUs by threads: such a boot tells nothing, and is repeated.
+        Booted again where QEMU ran a stale breakpoint, as the lab's own guests are.
         """
-        for _ in range(STALE_BREAKPOINTS):
+        for _ in range(BOOTS):
             text = self._boot(words, sum(nodes_mb) or memory_mb, cpus, nodes_mb)
-            if "Oops: int3: " not in text:
+            if STALE_BREAKPOINT not in text:
                 break
         return text
 

@@ -14,6 +14,7 @@ import pytest
 from cohort import host
 from cohort.errors import GuestError, MissingTool, UsageError
 from cohort.vm import guest, machine
+from cohort.vm.boot import BOOTS, STALE_BREAKPOINT, Boot, boot
 from cohort.vm.machine import VmSpec
 
 END = '{"r":"end","t":9,"ok":true,"launches":2}'
@@ -201,3 +202,47 @@ def assert_gone(pid: int) -> None:
             return
         time.sleep(0.1)
     raise AssertionError(f"process {pid} is still there")
+
+
+def count_boots(spec: VmSpec, monkeypatch: pytest.MonkeyPatch, dies: int, says: str) -> Path:
+    """A guest that dies `dies` times of what it `says`, then ends well; the file of its boots."""
+    script = f"""
+echo boot >> boots
+echo '{{"r":"switches","t":1,"files":{{}},"sra":false}}' > records.jsonl
+if [ "$(wc -l < boots)" -le {dies} ]; then
+    echo '{says}' > console.log
+else
+    echo '{END}' >> records.jsonl
+    echo fine > console.log
+fi"""
+    replace_qemu(monkeypatch, script)
+    return spec.run_dir / "boots"
+
+
+def boot_it(spec: VmSpec) -> None:
+    boot(Boot(spec, "none", LIMITS), lambda launches: None, threading.Event())
+
+
+def test_a_stale_breakpoint_is_booted_again(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = replace(spec, accel="tcg")
+    boots = count_boots(free, monkeypatch, BOOTS - 1, f"{STALE_BREAKPOINT}0000 [#1]")
+    boot_it(free)
+    assert boots.read_text().count("boot") == BOOTS
+
+
+@pytest.mark.parametrize(
+    ("accel", "says", "wanted"),
+    [
+        ("tcg", f"{STALE_BREAKPOINT}0000 [#1]", BOOTS),
+        ("tcg", "Kernel panic - not syncing: no", 1),
+        ("deterministic", f"{STALE_BREAKPOINT}0000 [#1]", 1),
+    ],
+)
+def test_a_guest_that_goes_on_dying_has_failed(
+    accel: machine.Accel, says: str, wanted: int, spec: VmSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dying = replace(spec, accel=accel)
+    boots = count_boots(dying, monkeypatch, 9, says)
+    with pytest.raises(GuestError, match="died before its end"):
+        boot_it(dying)
+    assert boots.read_text().count("boot") == wanted

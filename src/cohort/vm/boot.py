@@ -3,6 +3,7 @@
 Imports nothing outside the standard library: a worker of a cluster runs it with any Python.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,14 @@ from cohort.vm import guest
 from cohort.vm.guest import Limits
 from cohort.vm.machine import VmSpec
 from cohort.vm.switched import Switched
+
+log = logging.getLogger(__name__)
+
+STALE_BREAKPOINT = "Oops: int3: "
+"""What the kernel of a free-running guest says where QEMU before version 10 ran the breakpoint of a
+branch that had been patched by then, on another thread's CPU. Such a boot tells nothing."""
+BOOTS = 3
+"""Boots after which a stale breakpoint is a failure like others."""
 
 Count = Callable[[int], None]
 """Called with the number of apps launched so far."""
@@ -29,8 +38,30 @@ class Boot:
 def boot(what: Boot, count: Count, stop: threading.Event) -> float:
     """Boot, wait for the end and look at what the run was; returns seconds of wall time.
 
-    Raises GuestError if the guest fails or is no run of its policy, `guest.Stopped` on `stop`.
+    A guest that QEMU had run a stale breakpoint is booted again, BOOTS times at most. Raises
+    GuestError if the guest fails or is no run of its policy, `guest.Stopped` on `stop`.
     """
+    for _ in range(BOOTS - 1):
+        try:
+            return _boot(what, count, stop)
+        except GuestError:
+            if not _ran_stale(what.vm):
+                raise
+            log.warning("QEMU ran a stale breakpoint in %s: again", what.vm.run_dir.name)
+            what.vm.records.unlink(missing_ok=True)
+            what.vm.console.unlink()
+    return _boot(what, count, stop)
+
+
+def _ran_stale(vm: VmSpec) -> bool:
+    """The guest died of QEMU, not of its kernel."""
+    if vm.accel != "tcg" or not vm.console.is_file():
+        return False
+    return STALE_BREAKPOINT in vm.console.read_text(errors="replace")
+
+
+def _boot(what: Boot, count: Count, stop: threading.Event) -> float:
+    """The same, once."""
     switched = Switched(what.policy, what.vm.cmdline, what.vm.console)
     launches = 0
 
