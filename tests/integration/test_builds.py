@@ -42,8 +42,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 # The left one cannot be without those on the right.
 NEEDS = {"vnode": ("numa",), "sra": ("pcpa", "heaps"), "numa": ("smp",), "sleep": ("swap",)}
-# What is on in a kernel; what is not named is off. The first three are compiled by `make test`: the
-# least, nearly all, and one CPU with preemption of everything.
+# What is on in a kernel; what is not named is off. The first two are compiled by `make test`: the
+# least, and nearly all.
 KERNELS = (
     "order9 heaps memcg swap smp",
     "vnode pcpa debug kunit flash numa swap zsmalloc hotplug sleep smp rt",
@@ -146,7 +146,7 @@ def test_each_pair_of_options_is_compiled() -> None:
     assert wanted - set().union(*(pairs(kernel) for kernel in kernels)) == set()
 
 
-@pytest.mark.parametrize("words", at_night(KERNELS, 3))
+@pytest.mark.parametrize("words", at_night(KERNELS, 2))
 def test_it_compiles_inside_the_tree(words: str, copied_tree: Path) -> None:
     """Without O=, which is another include path; the lab's kernels are built with it."""
     command = build.make_command(copied_tree, copied_tree, build.find_arch("x86_64"))
@@ -154,7 +154,7 @@ def test_it_compiles_inside_the_tree(words: str, copied_tree: Path) -> None:
     compile_all(inside, copied_tree, requests(words, "x86_64"))
 
 
-@pytest.mark.parametrize("pages", at_night(PAGES, 1))
+@pytest.mark.parametrize("pages", at_night(PAGES, 0))
 def test_it_compiles_for_larger_pages(pages: str, tree: Path) -> None:
     """On arm64; with 4 KiB pages it is booted, see test_vnode.py."""
     out = paths.made("builds", "arm64")

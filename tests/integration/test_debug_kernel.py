@@ -41,15 +41,16 @@ def storm_policy(name: str) -> Policy:
     return policy.model_copy(update={"cmdline": words})
 
 
+# The first switches everything, with the most CPUs: it is what `make test` has time for.
 STORMS = (
-    ("region-mglru", "phone-2g-zram", "region", 2),
     ("vnode-lend", "vnode-pressure", "all", 4),
+    ("region-mglru", "phone-2g-zram", "region", 2),
     ("pcpa", "phone-2g", "pcpa", 2),
     ("rightsize-mglru", "phone-2g-zram", "rightsize", 2),
 )
 
 
-@pytest.mark.parametrize(("policy", "workload", "toggled", "cpus"), at_night(STORMS, 2))
+@pytest.mark.parametrize(("policy", "workload", "toggled", "cpus"), at_night(STORMS, 1))
 def test_nothing_breaks_and_no_memory_is_lost_under_stress(
     policy: str, workload: str, toggled: str, cpus: int, kernel: Callable[[str], Kernel]
 ) -> None:

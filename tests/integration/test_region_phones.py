@@ -40,10 +40,10 @@ class Phone:
 
 
 PHONES = {
+    "zram": Phone(workload="phone-2g-zram"),
+    "large-folios": Phone(folios=True),
     "order-5": Phone("region5", order=5),
     "order-9": Phone("region9", "phone-2g-order9", order=9),
-    "large-folios": Phone(folios=True),
-    "zram": Phone(workload="phone-2g-zram"),
     "order-6": Phone("region6", order=6),
     "order-7": Phone("region7", order=7),
     "mglru": Phone("region-mglru"),
@@ -68,7 +68,7 @@ def spec_of(phone: Phone) -> RunSpec:
     )
 
 
-@pytest.mark.parametrize("name", at_night(PHONES, 4))
+@pytest.mark.parametrize("name", at_night(PHONES, 2))
 def test_regions_work_on(name: str, kernel: Callable[[str], Kernel]) -> None:
     """The scheme is on with that order, pages are parked, and no buffer fails."""
     phone = PHONES[name]
