@@ -196,24 +196,28 @@ static uint64_t uncounted(const struct result *r)
 	return r->fd >= 0 && all > sum ? all - sum : 0;
 }
 
-/* The keys that every buffer's record ends with. */
-static void report(const char *kind, int slot, const char *more, const struct result *r,
-		   uint64_t other)
+/* Kernels without counters do not tell it, but of ranges that CMA gave. */
+static const char *zero_text(const struct result *r)
 {
-	char zero[24] = "null", made_of[128] = "";
+	static char text[24];
+
+	if (!have_counters && !camera_cma)
+		return "null";
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)r->zero_ns);
+	return text;
+}
+
+/* How many pieces of each order, behind a comma each. */
+static const char *pieces_text(const struct result *r)
+{
+	static char text[128];
 	size_t len = 0;
 	int i;
 
 	for (i = 0; i < NR_ORDERS; i++)
-		len += snprintf(made_of + len, sizeof(made_of) - len, "\"o%d\":%llu,", orders[i],
+		len += snprintf(text + len, sizeof(text) - len, ",\"o%d\":%llu", orders[i],
 				(unsigned long long)r->pieces[i]);
-	if (have_counters || camera_cma)
-		snprintf(zero, sizeof(zero), "%llu", (unsigned long long)r->zero_ns);
-	record("{\"r\":\"%s\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",%s\"bytes\":%llu,"
-	       "\"ok\":%s,\"ns\":%llu,\"zero_ns\":%s,%s\"other\":%llu}", kind,
-	       (unsigned long long)now_ns(), sh->launch, sh->conf.prof[slot].name, more,
-	       (unsigned long long)r->bytes, r->fd >= 0 ? "true" : "false",
-	       (unsigned long long)r->ns, zero, made_of, (unsigned long long)other);
+	return text;
 }
 
 /* One buffer from a heap, measured. */
@@ -246,8 +250,20 @@ static int do_alloc(int slot, uint64_t bytes)
 {
 	struct result r = measure(heap_fd, false, bytes);
 
-	report("buffer", slot, "", &r, uncounted(&r));
+	record(RECORD_BUFFER, (unsigned long long)now_ns(), sh->launch, sh->conf.prof[slot].name,
+	       (unsigned long long)r.bytes, r.fd >= 0 ? "true" : "false",
+	       (unsigned long long)r.ns, zero_text(&r), pieces_text(&r),
+	       (unsigned long long)uncounted(&r));
 	return keep(slot, r.fd, false);
+}
+
+static void camera_record(int slot, const char *heap, const struct result *r, bool whole)
+{
+	record(RECORD_CAMERA, (unsigned long long)now_ns(), sh->launch, sh->conf.prof[slot].name,
+	       heap, (unsigned long long)r->busy, whole ? "true" : "false",
+	       (unsigned long long)r->bytes, r->fd >= 0 ? "true" : "false",
+	       (unsigned long long)r->ns, zero_text(r), pieces_text(r),
+	       (unsigned long long)(whole ? 0 : uncounted(r)));
 }
 
 /*
@@ -259,19 +275,14 @@ static int do_camera(int slot, uint64_t bytes)
 {
 	struct result r = measure(camera_fd, camera_cma, bytes);
 	bool whole = true;
-	char more[128];
 	int i;
 
 	for (i = 0; i < NR_ORDERS; i++)
 		whole &= !r.pieces[i];
-
-	snprintf(more, sizeof(more), "\"heap\":\"%s\",\"busy\":%llu,\"whole\":%s,",
-		 sh->conf.camera.heap, (unsigned long long)r.busy, whole ? "true" : "false");
-	report("camera", slot, more, &r, whole ? 0 : uncounted(&r));
+	camera_record(slot, sh->conf.camera.heap, &r, whole);
 	if (r.fd < 0) {
 		r = measure(heap_fd, false, bytes);
-		report("camera", slot, "\"heap\":\"system\",\"busy\":0,\"whole\":false,", &r,
-		       uncounted(&r));
+		camera_record(slot, "system", &r, false);
 	}
 	return keep(slot, r.fd, false);
 }

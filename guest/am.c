@@ -74,9 +74,7 @@ static void died_alone(int i, int pid)
 {
 	struct slot *s = &sh->slot[i];
 
-	record("{\"r\":\"kill\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"pid\":%d,\"adj\":%d,"
-	       "\"class\":\"%s\",\"by\":\"oom\",\"free_kb\":%llu,\"file_kb\":%llu,"
-	       "\"parked_kb\":%llu}", (unsigned long long)now_ns(), sh->launch,
+	record(RECORD_KILL_OOM, (unsigned long long)now_ns(), sh->launch,
 	       prof(i)->name, pid, s->adj,
 	       prof(i)->class == CLASS_APP ? "cached" : "service",
 	       (unsigned long long)read_vmstat("nr_free_pages") * 4,
@@ -270,8 +268,7 @@ static void launch_app(int app, struct rng *r)
 	buffer_free_async(home);	/* it was visible until now */
 	if (cold)
 		majflt = cpu = 0;
-	record("{\"r\":\"launch\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"kind\":\"%s\","
-	       "\"ns\":%llu,\"cpu_ns\":%llu,\"majflt\":%llu}", (unsigned long long)now_ns(), sh->launch,
+	record(RECORD_LAUNCH, (unsigned long long)now_ns(), sh->launch,
 	       prof(app)->name, cold ? "cold" : "resume", (unsigned long long)t,
 	       (unsigned long long)(s->cpu_ns - cpu), (unsigned long long)(s->majflt - majflt));
 	camera_cost_end(&cost, app);
@@ -364,8 +361,7 @@ static void __attribute__((noreturn)) finish(void)
 	sampler_sizes();
 	if (stress_wanted())
 		stress_finish();
-	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",
-	       (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
+	record(RECORD_END, (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
 	records_flush();
 	power_off();
 }

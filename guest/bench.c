@@ -20,8 +20,7 @@ static void touch_all(const char *when)
 	for (i = 0; i < n; i++)
 		*(volatile char *)(p + i * PAGE) = 1;
 	t = now_ns() - t;
-	record("{\"r\":\"fault\",\"t\":%llu,\"when\":\"%s\",\"pages\":%llu,\"ns\":%llu}",
-	       (unsigned long long)now_ns(), when, (unsigned long long)n,
+	record(RECORD_FAULT, (unsigned long long)now_ns(), when, (unsigned long long)n,
 	       (unsigned long long)t);
 }
 

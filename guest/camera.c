@@ -81,10 +81,7 @@ void camera_cost_end(const struct camera_cost *a, int slot)
 	if (!camera_wanted())
 		return;
 	look(&b);
-	record("{\"r\":\"cost\",\"n\":%u,\"app\":\"%s\",\"measured\":%s,"
-	       "\"stalls\":%llu,\"own_stalls\":%llu,"
-	       "\"file_before\":%llu,\"file_after\":%llu,\"free_before\":%llu,"
-	       "\"in_kb\":%llu,\"out_kb\":%llu}", sh->launch, sh->conf.prof[slot].name,
+	record(RECORD_COST, sh->launch, sh->conf.prof[slot].name,
 	       sh->conf.prof[slot].measured ? "true" : "false",
 	       (unsigned long long)(b.stalls - a->stalls),
 	       (unsigned long long)(b.own - a->own),
@@ -121,8 +118,7 @@ void area_record(uint32_t launch, const char *when)
 
 	if (!area_value("size", &size) || !size)
 		return;
-	record("{\"r\":\"area\",\"n\":%u,\"when\":\"%s\",\"size_kb\":%llu,\"free_kb\":%llu,"
-	       "\"cache_kb\":%llu,\"client_kb\":%llu,\"other_kb\":%llu}", launch, when,
+	record(RECORD_AREA, launch, when,
 	       (unsigned long long)size / KB, (unsigned long long)area_kb("free_kb"),
 	       (unsigned long long)area_kb("cache_kb"),
 	       (unsigned long long)area_kb("client_kb"),

@@ -101,9 +101,7 @@ static void record_times(uint64_t nr)
 	for (i = 0; i < pages; i++)
 		sum += ns[i];
 	qsort(ns, pages, sizeof(*ns), compare_ns);
-	record("{\"r\":\"program\",\"t\":%llu,\"i\":%llu,\"pages\":%llu,\"ns\":%llu,"
-	       "\"p50_ns\":%u,\"p99_ns\":%u,\"max_ns\":%u,\"clock_ns\":%llu}",
-	       (unsigned long long)now_ns(), (unsigned long long)nr,
+	record(RECORD_PROGRAM, (unsigned long long)now_ns(), (unsigned long long)nr,
 	       (unsigned long long)pages, (unsigned long long)sum, ns[pages / 2],
 	       ns[pages * 99 / 100], ns[pages - 1], (unsigned long long)clock_cost());
 }
@@ -167,8 +165,7 @@ static void record_own_blocks(uint64_t nr, uint64_t *pfn)
 	for (order = 0; order <= MAX_ORDER; order++)
 		used += snprintf(text + used, sizeof(text) - used, "%s%llu", order ? "," : "",
 				 (unsigned long long)blocks[order]);
-	record("{\"r\":\"own\",\"t\":%llu,\"i\":%llu,\"blocks\":[%s]}",
-	       (unsigned long long)now_ns(), (unsigned long long)nr, text);
+	record(RECORD_OWN, (unsigned long long)now_ns(), (unsigned long long)nr, text);
 }
 
 static void end_program(uint64_t nr)

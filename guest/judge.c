@@ -74,8 +74,7 @@ void scroll_end(struct app *a)
 	if (!sh->conf.judge.frames)
 		return;
 	pthread_join(scroll.thread, NULL);
-	record("{\"r\":\"scroll\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"frames\":%llu,"
-	       "\"late\":%llu,\"worst_ns\":%llu}", (unsigned long long)now_ns(), a->launch,
+	record(RECORD_SCROLL, (unsigned long long)now_ns(), a->launch,
 	       a->prof->name, (unsigned long long)sh->conf.judge.frames,
 	       (unsigned long long)scroll.late, (unsigned long long)scroll.worst_ns);
 }
@@ -94,13 +93,12 @@ void judge_record(uint32_t launch, int apps)
 	static int rounds;
 
 	if (rounds < sh->conf.nr_rounds && sh->conf.round[rounds] == launch) {
-		record("{\"r\":\"round\",\"n\":%u,\"apps\":%d}", launch, apps);
+		record(RECORD_ROUND, launch, apps);
 		rounds++;
 	}
 	if (!sh->conf.judge.frames)
 		return;
-	record("{\"r\":\"judge\",\"n\":%u,\"available_kb\":%llu,\"foreground\":%llu,"
-	       "\"background\":%llu,\"system\":%llu}", launch,
+	record(RECORD_JUDGE, launch,
 	       (unsigned long long)available_kb(),
 	       (unsigned long long)sh->majflt[FAULTS_FOREGROUND],
 	       (unsigned long long)sh->majflt[FAULTS_BACKGROUND],

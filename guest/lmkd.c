@@ -318,9 +318,7 @@ static void report(int victim, int pid, int adj, uint64_t t, const struct memory
 
 	sampler_buddy(zones, sizeof(zones));
 	sampler_owned(owned, sizeof(owned));
-	record("{\"r\":\"kill\",\"t\":%llu,\"n\":%u,\"app\":\"%s\",\"pid\":%d,\"adj\":%d,"
-	       "\"class\":\"%s\",\"by\":\"lmkd\",\"free_kb\":%llu,\"file_kb\":%llu,"
-	       "\"parked_kb\":%llu,\"ns\":%llu,\"buddy\":[%s]%s}", (unsigned long long)t,
+	record(RECORD_KILL_LMKD, (unsigned long long)t,
 	       sh->launch, p->name, pid, adj, class_name(p, adj),
 	       (unsigned long long)m->free * 4, (unsigned long long)m->file * 4,
 	       (unsigned long long)m->parked * 4, (unsigned long long)(now_ns() - t), zones, owned);

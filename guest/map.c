@@ -84,9 +84,7 @@ void map_record(uint32_t launch)
 	if (fd < 0)
 		return;
 	if (cell_pages && scan(fd, cell_pages))
-		record("{\"r\":\"map\",\"t\":%llu,\"n\":%u,\"cell_pages\":%llu,"
-		       "\"base_pfn\":0,\"cells\":\"%s\"}",
-		       (unsigned long long)now_ns(), launch,
+		record(RECORD_MAP, (unsigned long long)now_ns(), launch,
 		       (unsigned long long)cell_pages, cells);
 	close(fd);
 }
@@ -138,7 +136,7 @@ void map_area(uint32_t launch, uint64_t base_pfn, uint64_t pages)
 		}
 	}
 	run_step(&runs, at, false);
-	record("{\"r\":\"left\",\"n\":%u,\"base_pfn\":%llu,\"pages\":%llu,\"runs\":[%s]}",
+	record(RECORD_LEFT,
 	       launch, (unsigned long long)base_pfn, (unsigned long long)pages, runs.text);
 	close(fd);
 }

@@ -92,8 +92,7 @@ static void measure(uint64_t order, uint64_t pages)
 		fatal("orders: status %d", status);
 	ask_for(order, "never");
 	for (kind = 0; kind < NR_KINDS; kind++)
-		record("{\"r\":\"order\",\"order\":%llu,\"path\":\"%s\",\"blocks\":%llu,"
-		       "\"ns\":%llu,\"max_ns\":%llu}", (unsigned long long)order, names[kind],
+		record(RECORD_ORDER, (unsigned long long)order, names[kind],
 		       (unsigned long long)tally[kind].blocks,
 		       (unsigned long long)tally[kind].ns,
 		       (unsigned long long)tally[kind].max_ns);

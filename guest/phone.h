@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "record_kinds.h"
+
 #define CGROUPS "/sys/fs/cgroup"
 #define PAGE 4096UL
 #define KB 1024UL

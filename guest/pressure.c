@@ -192,8 +192,7 @@ void pressure_record(uint32_t launch)
 		free_kb = __atomic_load_n(&sh->slot[i].held_free_kb, __ATOMIC_RELAXED);
 		held_kb += __atomic_exchange_n(&sh->slot[i].held_kb, 0, __ATOMIC_RELAXED);
 	}
-	record("{\"r\":\"work\",\"n\":%u,\"bytes\":%llu,\"ns\":%llu,\"cpu_ns\":%llu,"
-	       "\"held_kb\":%llu,\"want_kb\":%llu,\"free_kb\":%llu}", launch,
+	record(RECORD_WORK, launch,
 	       (unsigned long long)bytes, (unsigned long long)ns, (unsigned long long)cpu_ns,
 	       (unsigned long long)held_kb, (unsigned long long)want_kb,
 	       (unsigned long long)free_kb);

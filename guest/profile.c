@@ -69,7 +69,7 @@ static void report(const struct profile_text *text, const char *name, uint64_t f
 	uint64_t n = hits_between(text, from, to);
 
 	if (n)
-		record("{\"r\":\"profile\",\"function\":\"%s\",\"ticks\":%llu}", name,
+		record(RECORD_PROFILE, name,
 		       (unsigned long long)n);
 }
 

@@ -119,10 +119,7 @@ static void report(const struct program *p, uint64_t ns, const char *output,
 	static char text[6 * MAX_OUTPUT];
 
 	json_text(text, sizeof(text), output);
-	record("{\"r\":\"bench\",\"t\":%llu,\"name\":\"%s\",\"ns\":%llu,"
-	       "\"free_before\":%llu,\"free_after\":%llu,\"file_before\":%llu,"
-	       "\"file_after\":%llu,\"in_kb\":%llu,\"out_kb\":%llu,\"output\":\"%s\"}",
-	       (unsigned long long)now_ns(), p->name, (unsigned long long)ns,
+	record(RECORD_BENCH, (unsigned long long)now_ns(), p->name, (unsigned long long)ns,
 	       (unsigned long long)a->free, (unsigned long long)b->free,
 	       (unsigned long long)a->file, (unsigned long long)b->file,
 	       (unsigned long long)(b->in_kb - a->in_kb),

@@ -112,6 +112,6 @@ void note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	record("{\"r\":\"note\",\"t\":%llu,\"text\":\"%s\"}",
+	record(RECORD_NOTE,
 	       (unsigned long long)now_ns(), json_text(escaped, sizeof(escaped), text));
 }

@@ -104,7 +104,7 @@ void roles_record(void)
 
 	for (i = 0; i < conf->nr_prof; i++)
 		if (conf->prof[i].role != NO_ROLE)
-			record("{\"r\":\"role\",\"app\":\"%s\",\"role\":\"%s\",\"nodes\":%llu}",
+			record(RECORD_ROLE,
 			       conf->prof[i].name, conf->role[conf->prof[i].role].name,
 			       (unsigned long long)conf->role[conf->prof[i].role].nodes);
 }

@@ -122,8 +122,7 @@ static void nodes(uint32_t launch)
 		while (n && blocks[n - 1] == ',')
 			n--;
 		blocks[n] = '\0';
-		record("{\"r\":\"node\",\"n\":%u,\"node\":%u,\"blocks\":[%s]}",
-		       launch, node, blocks);
+		record(RECORD_NODE, launch, node, blocks);
 	}
 }
 
@@ -137,10 +136,7 @@ void sampler_hello(void)
 		fatal("cannot read /proc/cmdline");
 	cmdline[strcspn(cmdline, "\n")] = '\0';
 	vm_fields(0, out, sizeof(out));
-	record("{\"r\":\"hello\",\"t\":%llu,\"version\":1,\"release\":\"%s\","
-	       "\"machine\":\"%s\",\"page_size\":%ld,\"cmdline\":\"%s\","
-	       "\"pages\":%ld,\"cpus\":%ld,\"vm_names\":[%s]}",
-	       (unsigned long long)now_ns(), un.release, un.machine,
+	record(RECORD_HELLO, (unsigned long long)now_ns(), un.release, un.machine,
 	       sysconf(_SC_PAGESIZE), json_text(escaped, sizeof(escaped), cmdline),
 	       sysconf(_SC_PHYS_PAGES),
 	       sysconf(_SC_NPROCESSORS_ONLN), out);
@@ -155,8 +151,7 @@ void sampler_sample(uint32_t launch, int alive, int cached)
 	sampler_owned(owned, sizeof(owned));
 	cpu(cpus, sizeof(cpus));
 	vm_fields(1, out, sizeof(out));
-	record("{\"r\":\"sample\",\"t\":%llu,\"n\":%u,\"buddy\":[%s]%s,\"vm\":[%s],"
-	       "\"alive\":%d,\"cached\":%d,\"cpu\":[%s]}",
+	record(RECORD_SAMPLE,
 	       (unsigned long long)t, launch, zones, owned, out, alive, cached, cpus);
 	if (sh->conf.nr_roles)
 		nodes(launch);
@@ -172,8 +167,7 @@ void sampler_moment(const char *when)
 	sampler_buddy(zones, sizeof(zones));
 	sampler_owned(owned, sizeof(owned));
 	vm_fields(1, out, sizeof(out));
-	record("{\"r\":\"moment\",\"t\":%llu,\"when\":\"%s\",\"buddy\":[%s]%s,\"vm\":[%s]}",
-	       (unsigned long long)t, when, zones, owned, out);
+	record(RECORD_MOMENT, (unsigned long long)t, when, zones, owned, out);
 }
 
 static void sizes(const char *kind)
@@ -184,7 +178,7 @@ static void sizes(const char *kind)
 		 strcmp(kind, "alloc_orders") ? "_sizes" : "");
 	load(path);
 	commas(text);
-	record("{\"r\":\"reclaim\",\"kind\":\"%s\",\"counts\":[%s]}", kind, text);
+	record(RECORD_RECLAIM, kind, text);
 }
 
 /* How large reclaims and allocations were, if the policy has them measured. */

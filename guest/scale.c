@@ -145,8 +145,7 @@ static void locks_record(const char *name, const struct place *at)
 		line[strcspn(line, "\n")] = '\0';
 		if (!strchr(line, ':'))
 			continue;
-		record("{\"r\":\"lock\",\"op\":\"%s\",\"kind\":\"%s\",\"workers\":%llu,"
-		       "\"line\":\"%s\"}", name, at->kind,
+		record(RECORD_LOCK, name, at->kind,
 		       (unsigned long long)at->workers, json_text(text, sizeof(text), line));
 	}
 	fclose(f);
@@ -156,8 +155,7 @@ static void step_record(const char *name, const struct place *at, uint64_t ns)
 {
 	uint64_t n = at->workers * sh->conf.exp.pages / op->pages;
 
-	record("{\"r\":\"scale\",\"scheme\":\"%s\",\"op\":\"%s\",\"kind\":\"%s\","
-	       "\"workers\":%llu,\"n\":%llu,\"ns\":%llu}", at->scheme, name, at->kind,
+	record(RECORD_SCALE, at->scheme, name, at->kind,
 	       (unsigned long long)at->workers, (unsigned long long)n,
 	       (unsigned long long)ns);
 }

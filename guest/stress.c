@@ -503,8 +503,7 @@ static void __attribute__((noreturn)) end(void)
 	expect_nothing_lost();
 	expect_nothing_lent();
 	expect_no_blocks();
-	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true,\"launches\":%llu}",
-	       (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
+	record(RECORD_END, (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
 	records_flush();
 	power_off();
 }

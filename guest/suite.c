@@ -89,7 +89,7 @@ static void line_end(struct output *out)
 	out->used = 0;
 	if (++out->lines > LINES)
 		return;
-	record("{\"r\":\"out\",\"t\":%llu,\"line\":\"%s\"}", (unsigned long long)now_ns(),
+	record(RECORD_OUT, (unsigned long long)now_ns(),
 	       json_text(text, sizeof(text), out->line));
 	records_flush();
 }
@@ -209,14 +209,11 @@ static void do_case(char *save)
 	if (!name || !limit || !*save)
 		fatal(CONF ": a case has a name, a limit and a command");
 	mark(name);
-	record("{\"r\":\"case\",\"t\":%llu,\"name\":\"%s\"}",
-	       (unsigned long long)now_ns(), name);
+	record(RECORD_CASE, (unsigned long long)now_ns(), name);
 	records_flush();
 	start = now_ns();
 	status = run(save, strtoull(limit, NULL, 10), &lines);
-	record("{\"r\":\"result\",\"t\":%llu,\"name\":\"%s\",\"status\":%d,"
-	       "\"lines\":%lu,\"ns\":%llu}",
-	       (unsigned long long)now_ns(), name, status, lines,
+	record(RECORD_RESULT, (unsigned long long)now_ns(), name, status, lines,
 	       (unsigned long long)(now_ns() - start));
 	records_flush();
 }
@@ -280,7 +277,7 @@ int main(void)
 	conf = conf_read();
 	while ((line = strsep(&conf, "\n")))
 		do_line(line);
-	record("{\"r\":\"end\",\"t\":%llu,\"ok\":true}", (unsigned long long)now_ns());
+	record(RECORD_END_SUITE, (unsigned long long)now_ns());
 	records_flush();
 	power_off();
 }

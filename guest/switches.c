@@ -36,7 +36,7 @@ void switches_record(void)
 			fatal("the values of " SCHEMES " are too long");
 	}
 	text[n] = '\0';
-	record("{\"r\":\"switches\",\"t\":%llu,\"files\":{%s},\"sra\":%s}",
+	record(RECORD_SWITCHES,
 	       (unsigned long long)now_ns(), text, access(SRA_HEAP, F_OK) ? "false" : "true");
 	records_flush();
 }

@@ -36,9 +36,7 @@ static void measure(uint64_t workers, bool threads)
 		freeing += crew_busy_ns();
 	}
 	crew_stop();
-	record("{\"r\":\"throughput\",\"t\":%llu,\"kind\":\"%s\",\"cpus\":%llu,"
-	       "\"pages\":%llu,\"ns\":%llu,\"free_ns\":%llu}",
-	       (unsigned long long)now_ns(), threads ? "thread" : "process",
+	record(RECORD_THROUGHPUT, (unsigned long long)now_ns(), threads ? "thread" : "process",
 	       (unsigned long long)workers,
 	       (unsigned long long)(workers * exp->pages * exp->rounds),
 	       (unsigned long long)ns, (unsigned long long)freeing);

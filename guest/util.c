@@ -92,7 +92,7 @@ void fatal(const char *fmt, ...)
 	if (__atomic_exchange_n(&sh->fatal, 1, __ATOMIC_SEQ_CST))
 		for (;;)
 			pause();
-	record("{\"r\":\"fatal\",\"t\":%llu,\"text\":\"%s\"}",
+	record(RECORD_FATAL,
 	       (unsigned long long)now_ns(), json_text(escaped, sizeof(escaped), text));
 	records_flush();
 	fprintf(stderr, "phone: fatal: %s\n", text);

@@ -27,6 +27,7 @@ from cohort.phone.storage import build_storage, padded
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
 from cohort.policy import Policy
 from cohort.results.metrics import compute_metrics
+from cohort.results.record_schema import check_file
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
 from cohort.vm.boot import Boot, Count, boot
@@ -354,6 +355,7 @@ def _run_in(
 
     try:
         ended = engine.boot(plan.path.name, _boot(_machine(part, plan), plan), count, stop)
+        check_file(part / "records.jsonl")
     except (GuestError, Failed) as error:
         failed = part.with_name(part.name.removesuffix(".part") + ".failed")
         shutil.rmtree(failed, ignore_errors=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from cohort import policy_page
 from cohort.errors import Failed
-from cohort.results import history
+from cohort.results import history, record_schema
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
@@ -278,6 +278,7 @@ def functions(sheet: Sheet) -> Mapping[str, Any]:
         "history": sheet.history,
         "picture": sheet.picture,
         "policies": policy_page.markdown,
+        "records": record_schema.markdown,
         "table": sheet.table,
         "times": sheet.times,
         "value": sheet.value,

@@ -12,6 +12,7 @@ from cohort.kernel.build import Kernel
 from cohort.log import Update
 from cohort.phone.initramfs import Member, build_initramfs
 from cohort.policy import Policy
+from cohort.results.record_schema import check_file
 from cohort.suites import results
 from cohort.suites.results import Case, Outcome
 from cohort.suites.schema import Suite
@@ -122,6 +123,7 @@ def _boot(
             raise
         return cases
     switched.finish()
+    check_file(spec.records)
     cases = _cases(plan, spec)
     if len(cases) != len(names):
         raise GuestError(f"{len(cases)} of {len(names)} cases have a result", run_dir=where)
