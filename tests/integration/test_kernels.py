@@ -22,9 +22,9 @@ MakeKernel = Callable[[str], Kernel]
 
 
 def test_kunit_suites_pass_on_the_debug_kernel(
-    kernel: MakeKernel, announce: Callable[[str], Update]
+    kernel: MakeKernel, tree: Path, announce: Callable[[str], Update]
 ) -> None:
-    report = kunit.run(kernel("debug"), announce("KUnit cases"), timeout_s=1800)
+    report = kunit.run(kernel("debug"), tree, announce("KUnit cases"), timeout_s=1800)
     assert report.ok, report.text()
 
 

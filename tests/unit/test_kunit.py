@@ -1,15 +1,19 @@
-"""Reading KTAP out of saved consoles."""
+"""Reading KTAP out of saved consoles with the kernel's own parser."""
 
 from pathlib import Path
 
+import pytest
+
+from cohort.errors import UsageError
 from cohort.kernel import kunit
 from cohort.kernel.kunit import Case, Report
 
 DATA = Path(__file__).parent / "data"
 
 
-def test_a_good_log() -> None:
-    report = kunit.parse((DATA / "ktap_good.log").read_text())
+@pytest.mark.kernel
+def test_a_good_log(tree: Path) -> None:
+    report = kunit.parse((DATA / "ktap_good.log").read_text(), tree)
     assert [(c.suite, c.name, c.status) for c in report.cases] == [
         ("cohort_block", "block_take_returns_parked", "ok"),
         ("cohort_block", "block_dissolve", "ok"),
@@ -20,22 +24,27 @@ def test_a_good_log() -> None:
     assert report.text().endswith("3 passed, 0 failed, 1 skipped")
 
 
-def test_a_bad_log() -> None:
-    report = kunit.parse((DATA / "ktap_bad.log").read_text())
+@pytest.mark.kernel
+def test_a_bad_log(tree: Path) -> None:
+    report = kunit.parse((DATA / "ktap_bad.log").read_text(), tree)
     assert not report.ok
     failed = [case for case in report.cases if case.status == "not ok"]
-    assert [case.name for case in failed] == ["block_take"]
+    assert failed[0].name == "block_take"
     assert any("EXPECTATION FAILED" in line for line in failed[0].lines)
-    assert report.problems == [
-        "BUG: KASAN: use-after-free in cohort_block_free+0x1b/0x40",
-        "suite cohort_block planned 3 cases and ran 2",
-        "suite cohort_domain did not end: 1 of 4 cases",
-    ]
+    assert report.problems[0] == "BUG: KASAN: use-after-free in cohort_block_free+0x1b/0x40"
+    assert "cohort_block: missing expected subtest!" in report.problems
+    assert "cohort_domain: missing subtest result line!" in report.problems
     assert "block_take" in report.text()
 
 
-def test_no_suite_is_no_success() -> None:
-    assert not kunit.parse("[    0.1] Linux version\n").ok
+@pytest.mark.kernel
+def test_no_suite_is_no_success(tree: Path) -> None:
+    assert not kunit.parse("[    0.1] Linux version\n", tree).ok
+
+
+def test_a_tree_without_the_parser_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no tools/testing/kunit/kunit_printer\.py"):
+        kunit.load_parser(tmp_path)
 
 
 def test_suites_that_the_configuration_has() -> None:

@@ -1,31 +1,38 @@
-"""Runs the kernel's KUnit suites in a guest and reads their results (KTAP) off the console.
+"""Runs the kernel's KUnit suites in a guest and has their results (KTAP) read off the console.
 
 The one place where the console is the result: KUnit has no other way to tell, and no user space.
+It is read by the kernel's own parser, that of the tree that was built.
 """
 
+import contextlib
+import importlib.util
+import io
 import re
 import shutil
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from cohort import paths
-from cohort.errors import GuestError
+from cohort.errors import GuestError, UsageError
 from cohort.kernel import config
 from cohort.kernel.build import Kernel
 from cohort.log import Update
 from cohort.vm import guest
 from cohort.vm.machine import VmSpec
 
-RESULT = re.compile(
-    r"^(\s*)(not ok|ok) (\d+) ?-? ?([^#]*?)\s*(?:# (SKIP)\b.*|#.*)?$", re.IGNORECASE
-)
-PLAN = re.compile(r"^(\s*)1\.\.(\d+)$")
-SUBTEST = re.compile(r"^\s*# Subtest: (.+)$")
 STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*\w+\])? ")
 SUITE = re.compile(r'^static struct kunit_suite \w+ = \{\s+\.name = "(\w+)"', re.MULTILINE)
 OBJECTS = re.compile(r"^obj-(?:y|\$\((CONFIG_\w+)\))\s*\+= (.*)$", re.MULTILINE)
 SPLAT = re.compile(r"WARNING:|BUG:|KASAN|UBSAN|INFO: (?:possible|suspicious|inconsistent)|Oops")
+
+PARSER = Path("tools/testing/kunit")
+ERROR = "[ERROR] Test: "
+"""What the parser begins a line with for what is no case: a plan that was not kept."""
+STATUSES = {"SUCCESS": "ok", "SKIPPED": "skip"}
+"""The parser's words for a case that did not fail."""
 
 SUITES = paths.OVERLAY / "mm/cohort/tests"
 MEMORY_MB = 1024
@@ -99,37 +106,45 @@ def splats(console: str) -> list[str]:
     return [line for line in lines if SPLAT.search(line)]
 
 
-def parse(console: str) -> Report:
-    """Read KTAP out of a kernel's console, between the other things the kernel says."""
+def load_parser(tree: Path) -> tuple[ModuleType, io.StringIO]:
+    """The kernel's parser of KTAP, and where it prints. UsageError for a tree that has none."""
+    said = io.StringIO()
+    # The printer keeps the standard output that it finds now.
+    with contextlib.redirect_stdout(said):
+        try:
+            _load(tree, "kunit_printer")
+            return _load(tree, "kunit_parser"), said
+        finally:
+            # By their names those of another tree must not be found.
+            for name in ("kunit_printer", "kunit_parser"):
+                sys.modules.pop(name, None)
+
+
+def _load(tree: Path, name: str) -> ModuleType:
+    path = tree / PARSER / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise UsageError(f"{tree} has no {PARSER / name}.py to read KUnit's results with")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def parse(console: str, tree: Path) -> Report:
+    """What KUnit told on a kernel's console, between the other things the kernel says there."""
+    parser, said = load_parser(tree)
+    lines = [STAMP.sub("", line) for line in console.replace("\r", "").splitlines()]
+    found = parser.parse_run_tests(lines)
     report = Report(problems=splats(console))
-    suite, planned, seen, notes = "", 0, 0, list[str]()
-    for raw in console.replace("\r", "").splitlines():
-        line = STAMP.sub("", raw)
-        if match := SUBTEST.match(line):
-            # A parameterised case opens a subtest of its own, two steps in: not a suite.
-            if line.startswith(" " * 4) and not line.startswith(" " * 8):
-                suite, planned, seen, notes = match[1].strip(), 0, 0, []
-        elif match := PLAN.match(line):
-            planned = int(match[2]) if len(match[1]) == 4 else planned
-        elif match := RESULT.match(line):
-            depth = len(match[1])
-            if depth == 4:
-                status = "skip" if match[5] else match[2].lower()
-                report.cases.append(Case(suite, match[4].strip(), status, tuple(notes)))
-                seen, notes = seen + 1, []
-            elif depth == 0 and suite:
-                _close_suite(report, suite, planned, seen)
-                suite = ""
-        elif suite and line.strip():
-            notes.append(line.strip())
-    if suite:
-        report.problems.append(f"suite {suite} did not end: {seen} of {planned} cases")
+    for suite in found.subtests:
+        for case in suite.subtests:
+            status = STATUSES.get(case.status.name, "not ok")
+            notes = () if status == "ok" else tuple(line.strip() for line in case.log)
+            report.cases.append(Case(suite.name, case.name, status, notes))
+    report.problems += [
+        line.partition(ERROR)[2] for line in said.getvalue().splitlines() if ERROR in line
+    ]
     return report
-
-
-def _close_suite(report: Report, suite: str, planned: int, seen: int) -> None:
-    if seen != planned:
-        report.problems.append(f"suite {suite} planned {planned} cases and ran {seen}")
 
 
 def built_in(kernel_config: str, where: Path = SUITES) -> set[str]:
@@ -152,8 +167,13 @@ def missing(report: Report, wanted: set[str]) -> list[str]:
     return [f"suite {name} did not run" for name in sorted(wanted - ran)]
 
 
-def run(kernel: Kernel, update: Update, timeout_s: float) -> Report:
-    """Boot the kernel without a user space: the suites run, then it panics and QEMU ends."""
+def run(kernel: Kernel, tree: Path, update: Update, timeout_s: float) -> Report:
+    """Boot the kernel without a user space: the suites run, then it panics and QEMU ends.
+
+    `tree` is what it was built from. Raises what `load_parser` does, and GuestError for a guest
+    that ran no suite.
+    """
+    load_parser(tree)
     directory = paths.made("kunit") / f"{kernel.release}-{kernel.id[:8]}"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
@@ -161,7 +181,7 @@ def run(kernel: Kernel, update: Update, timeout_s: float) -> Report:
     try:
         guest.run(spec, guest.Limits(timeout_s, SILENT_S))
     except GuestError as error:
-        report = parse(spec.console.read_text(errors="replace"))
+        report = parse(spec.console.read_text(errors="replace"), tree)
         if not report.cases or "Kernel panic" not in error.message:
             raise
     report.log = spec.console

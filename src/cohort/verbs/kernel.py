@@ -141,7 +141,9 @@ def test(tree: Path | None, config: str | None, timeout_s: float, as_json: bool)
         spec = KernelSpec.from_fragments(config, tree)
     with progress() as board:
         kernel = builder.build(spec, board.task(f"kernel {spec.name}"))
-        report = kunit.run(kernel, board.task("KUnit cases"), timeout_s)
+        report = kunit.run(
+            kernel, tree or source.default_tree(), board.task("KUnit cases"), timeout_s
+        )
     if as_json:
         print(json.dumps(report.summary()))
     else:
