@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 
 from cohort import host, paths
-from cohort.errors import GuestError, MissingTool, Skipped, UsageError
+from cohort.errors import BuildError, GuestError, MissingTool, Skipped, UsageError
 from cohort.kernel.build import Kernel
 from cohort.policy import load_policy
-from cohort.suites import output, results, root, runner, selftests
+from cohort.suites import output, programs, results, root, runner, selftests
 from cohort.suites.results import Case, Check, Outcome, differences
 from cohort.suites.runner import Plan
 from cohort.suites.schema import Suite, load_directory, load_suite, suite_names
@@ -26,6 +26,7 @@ from tests_support import Outcome as Ended
 
 GOLDEN = paths.ROOT / "tests" / "golden"
 TWO = paths.ROOT / "tests" / "suites" / "two"
+BOUND = 1.2
 SUITE = Suite(name="s", title="t", case={"a": "./a", "b": "./b", "c": "./c"}, skip=[4])
 
 
@@ -137,8 +138,8 @@ def test_differences_are_of_cases_and_their_checks() -> None:
     none = _outcome("none", Case("a", "pass", checks=checks), Case("b", "fail"))
     same = _outcome("cpb", Case("a", "pass", 9.0, checks=checks), Case("b", "fail"))
     region = _outcome("region", Case("a", "fail", tail=("no",), checks=worse), Case("b", "fail"))
-    assert differences([none, same]) == []
-    found = differences([none, same, region])
+    assert differences([none, same], BOUND) == []
+    found = differences([none, same, region], BOUND)
     assert [(x.name, x.statuses) for x in found] == [
         ("a", ("pass", "pass", "fail")),
         ("a: 2", ("pass", "pass", "fail")),
@@ -151,10 +152,48 @@ def test_checks_that_are_missing_differ_unless_their_case_died() -> None:
     none = _outcome("none", Case("a", "pass", checks=checks))
     fewer = _outcome("region", Case("a", "pass", checks=checks[:1]))
     dead = _outcome("region", Case("a", "died", checks=checks[:1]))
-    assert [(x.name, x.statuses) for x in differences([none, fewer])] == [
+    assert [(x.name, x.statuses) for x in differences([none, fewer], BOUND)] == [
         ("a: 2", ("pass", "absent"))
     ]
-    assert [x.name for x in differences([none, dead])] == ["a"]
+    assert [x.name for x in differences([none, dead], BOUND)] == ["a"]
+
+
+def test_costs_above_the_bound_are_differences() -> None:
+    lines = ["# cost round_us 100.0", "# cost more 5", "cost no 7", "# cost x y"]
+    assert results.costs_of(lines) == {"round_us": 100.0, "more": 5.0}
+    none = _outcome("none", Case("a", "pass", costs={"us": 100.0, "kb": 0.0}))
+    near = _outcome("cpb", Case("a", "pass", costs={"us": 119.0, "kb": 0.0}))
+    dear = _outcome("region", Case("a", "pass", costs={"us": 121.0, "kb": 1.0}))
+    assert differences([none, near], BOUND) == []
+    assert [(x.name, x.statuses) for x in differences([none, near, dear], BOUND)] == [
+        ("a: us", ("pass", "pass", "slow")),
+        ("a: kb", ("pass", "pass", "slow")),
+    ]
+    file = io.StringIO()
+    output.print_tables([none, dear], BOUND, Console(file=file))
+    assert re.search(r"a: us +100\.0 \(1\.00\) +121\.0 \(1\.21\)", file.getvalue())
+
+
+def test_sources_become_static_programs(own_out: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no C file"):
+        programs.build(tmp_path)
+    (tmp_path / "hello.c").write_text("int main(void) { return 3; }\n")
+    made = programs.build(tmp_path)
+    assert host.run([made / "hello"]).returncode == 3
+    assert programs.build(tmp_path) == made
+    (tmp_path / "hello.c").write_text("int main(void) { return; }\n")
+    with pytest.raises(BuildError, match="does not compile"):
+        programs.build(tmp_path)
+
+
+def test_an_unknown_adversary_is_refused(own_out: Path) -> None:
+    program = programs.build(paths.SUITES / "adversaries") / "adversary"
+    assert host.run([program, "nothing", "1"]).returncode == 2
+    known = re.findall(
+        r'\{ "(\w+)", \w+ \}', (paths.SUITES / "adversaries/adversary.c").read_text()
+    )
+    named = [command.split()[1] for command in load_suite("adversaries").case.values()]
+    assert sorted(named) == sorted(known)
 
 
 def _example() -> list[Outcome]:
@@ -166,8 +205,8 @@ def _example() -> list[Outcome]:
 
 def test_tables() -> None:
     file = io.StringIO()
-    output.print_tables(_example(), Console(file=file))
-    output.print_tables(_example()[:1] * 2, Console(file=file))
+    output.print_tables(_example(), BOUND, Console(file=file))
+    output.print_tables(_example()[:1] * 2, BOUND, Console(file=file))
     lines = [line.rstrip() for line in file.getvalue().splitlines()]
     assert "\n".join(lines) + "\n" == (GOLDEN / "suite.txt").read_text()
 
@@ -186,7 +225,7 @@ def test_junit() -> None:
 
 
 def test_json_has_counts_and_differences() -> None:
-    told = json.loads(json.dumps(output.as_object(_example())))
+    told = json.loads(json.dumps(output.as_object(_example(), BOUND)))
     assert told["ok"] is False
     assert told["policies"]["none"]["counts"]["pass"] == 2
     assert told["policies"]["none"]["checks"] == {"pass": 1, "fail": 0, "skip": 1}
@@ -217,7 +256,7 @@ def test_a_policy_that_the_machine_cannot_have_is_refused(tmp_path: Path) -> Non
 
 
 KERNEL = Kernel(Path("bzImage"), Path(".config"), "6.12.117", "id", "tree", "x86_64")
-SWITCHES = json.dumps({"r": "switches", "files": {}, "sra": False}, separators=(",", ":"))
+SWITCHES = json.dumps({"r": "switches", "t": 0, "files": {}, "sra": False}, separators=(",", ":"))
 
 
 def _write(spec: VmSpec, watch: Callable[[str], None], records: list[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cohort.suites.results import FAILURES, Case, Difference, Outcome, Status, differences
+from cohort.suites.results import FAILURES, Case, Difference, Outcome, Status, costs, differences
 
 STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
 _COLOURS = {"pass": "green", "skip": "yellow", "absent": "yellow"}
@@ -17,12 +17,14 @@ _SHOWN_LINES = 4
 _WIDE = 200
 
 
-def print_tables(outcomes: Sequence[Outcome], console: Console) -> None:
-    """Counts by policy, then each result that differs, with what the cases said last."""
+def print_tables(outcomes: Sequence[Outcome], bound: float, console: Console) -> None:
+    """Counts by policy, costs, then each result that differs, with what the cases said last."""
     if not console.is_terminal:
         console = Console(file=console.file, width=_WIDE)
     console.print(_counts_table(outcomes))
-    found = differences(outcomes)
+    if any(map(costs, outcomes)):
+        console.print(_costs_table(outcomes))
+    found = differences(outcomes, bound)
     if not found:
         console.print(f"no case differs from {outcomes[0].policy}", highlight=False)
         return
@@ -53,6 +55,24 @@ def _counts_table(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
+def _costs_table(outcomes: Sequence[Outcome]) -> Table:
+    """What cases say that something cost, and how many times that is what the first policy has."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("cost")
+    by_policy = [costs(outcome) for outcome in outcomes]
+    for outcome in outcomes:
+        table.add_column(outcome.policy, justify="right")
+    for name, first in by_policy[0].items():
+        shown = [of_policy.get(name) for of_policy in by_policy]
+        cells = ["-" if x is None else f"{x:,.1f}{_times(x, first)}" for x in shown]
+        table.add_row(name, *cells)
+    return table
+
+
+def _times(cost: float, first: float) -> str:
+    return f" ({cost / first:.2f})" if first else ""
+
+
 def _coloured(status: Status) -> str:
     colour = _COLOURS.get(status, "red")
     return f"[{colour}]{status}[/{colour}]"
@@ -67,9 +87,9 @@ def _words(difference: Difference) -> Iterator[str]:
             yield f"{difference.name}, {policy}: {line}"
 
 
-def as_object(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_object(outcomes: Sequence[Outcome], bound: float) -> dict[str, Any]:
     """Everything, for other programs."""
-    found = differences(outcomes)
+    found = differences(outcomes, bound)
     policies = [outcome.policy for outcome in outcomes]
     return {
         "ok": not found,

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from cohort.kernel.kunit import STAMP, splats
 from cohort.suites.schema import Suite
 
-Status = Literal["pass", "fail", "skip", "timeout", "splat", "died", "absent"]
+Status = Literal["pass", "fail", "skip", "timeout", "splat", "died", "absent", "slow"]
 """Of a case. `splat`: the kernel complained meanwhile, whatever the case said; `died`: the guest
-did not outlive it; `absent`: another policy has it."""
+did not outlive it; `absent`: another policy has it; `slow`, of a cost: above the suite's bound."""
 FAILURES: frozenset[Status] = frozenset({"fail", "timeout", "splat", "died"})
 
 TIMEOUT = -1
@@ -19,6 +19,7 @@ TIMEOUT = -1
 TAIL_LINES = 15
 
 _TAP = re.compile(r"^\s*(not ok|ok) (\d+)\b[ -]*([^#]*?)\s*(?:#\s*(SKIP|XFAIL|TODO)?.*)?$", re.I)
+_COST = re.compile(r"^# cost (\S+) ([0-9.]+)$")
 _MARK = re.compile(r"suite: case (\S+)$")
 
 
@@ -33,7 +34,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Case:
-    """A program of a suite: what it said in the end, and its own checks if it told any."""
+    """A program of a suite: what it said in the end, and its own checks and costs if it told any.
+
+    A cost is a line `# cost NAME NUMBER`; less is better.
+    """
 
     name: str
     status: Status
@@ -41,6 +45,7 @@ class Case:
     tail: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     complaints: tuple[str, ...] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
 
     def results(self) -> dict[str, Status]:
         """The case and its checks by names that are the same under every policy."""
@@ -96,6 +101,11 @@ def checks_of(lines: Iterable[str]) -> tuple[Check, ...]:
     return tuple(found)
 
 
+def costs_of(lines: Iterable[str]) -> dict[str, float]:
+    """What a program says that something cost, by its name."""
+    return {m[1]: float(m[2]) for line in lines if (m := _COST.match(line))}
+
+
 def status_of(code: int, skip: Sequence[int]) -> Status:
     """A status out of how the guest says that a case ended."""
     if code == TIMEOUT:
@@ -147,11 +157,31 @@ def _case(
     said = complaints.get(name, ())
     if said and status != "died":
         status = "splat"
-    return Case(name, status, round(seconds, 1), tuple(lines[-TAIL_LINES:]), checks_of(lines), said)
+    tail, checks = tuple(lines[-TAIL_LINES:]), checks_of(lines)
+    return Case(name, status, round(seconds, 1), tail, checks, said, costs_of(lines))
 
 
-def differences(outcomes: Sequence[Outcome]) -> list[Difference]:
-    """Every case and check whose status under some policy is another than under the first.
+def costs(outcome: Outcome) -> dict[str, float]:
+    """All costs under a policy, by `CASE: NAME`."""
+    return {f"{case.name}: {name}": x for case in outcome.cases for name, x in case.costs.items()}
+
+
+def too_dear(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
+    """Every cost that under some policy is more than `bound` times that under the first."""
+    first, *_ = by_policy = [costs(outcome) for outcome in outcomes]
+    found = []
+    for name, least in first.items():
+        statuses: tuple[Status, ...] = tuple(
+            "slow" if of_policy.get(name, 0) > bound * least else "pass" for of_policy in by_policy
+        )
+        if "slow" in statuses:
+            found.append(Difference(name, statuses))
+    return found
+
+
+def differences(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
+    """Every case and check whose status under some policy is another than under the first, and
+    every cost above the bound.
 
     Checks of a case that itself differs by dying are not told one by one: they are all absent.
     """
@@ -170,7 +200,7 @@ def differences(outcomes: Sequence[Outcome]) -> list[Difference]:
             dead.add(case)
         if name == case or case not in dead:
             found.append(Difference(name, statuses, _tails(case, outcomes)))
-    return found
+    return found + too_dear(outcomes, bound)
 
 
 def _tails(name: str, outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:

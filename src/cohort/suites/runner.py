@@ -157,7 +157,7 @@ def _machine(
     return VmSpec(
         run_dir=where,
         kernel=kernel.image,
-        accel="tcg",
+        accel="deterministic" if plan.suite.deterministic else "tcg",
         memory_mb=plan.machine.memory_mb,
         cpus=plan.machine.cpus,
         initrd=initrd,

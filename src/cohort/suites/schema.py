@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from cohort import named, paths, tomlfile
 from cohort.errors import UsageError
@@ -43,9 +43,12 @@ Seconds = Annotated[int, AfterValidator(_seconds)]
 class Suite(BaseModel):
     """Commands for the guest's shell, run in the directory of the suite's files, one by one.
 
-    `selftests` is a directory of the kernel's own tests, which is built and brought along.
-    `setup` is run before the first case and again after a guest that died. A case has `limit_s`
-    seconds, or those in `longer`; `skip` are the exit codes of a case that cannot be run.
+    `selftests` is a directory of the kernel's own tests, which is built and brought along;
+    `sources` one beside the suite's file, whose C files are each compiled, static. `setup` is run
+    before the first case and again after a guest that died. A case has `limit_s` seconds, or those
+    in `longer`; `skip` are the exit codes of a case that cannot be run. With `deterministic` the
+    guest's time counts instructions, so that costs mean something: one that is more than
+    `cost_bound` times what it is under the first policy is a difference.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -53,6 +56,9 @@ class Suite(BaseModel):
     name: CaseName
     title: str
     selftests: str | None = None
+    sources: str | None = None
+    deterministic: bool = False
+    cost_bound: float = Field(default=1.2, gt=1)
     memory_mb: int = 2048
     limit_s: Seconds = 120
     longer: dict[CaseName, Seconds] = {}

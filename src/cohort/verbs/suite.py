@@ -81,10 +81,10 @@ def command(
     if ktap is not None:
         host.write_text(ktap, output.ktap(outcomes))
     if as_json:
-        print(json.dumps(output.as_object(outcomes), allow_nan=False))
+        print(json.dumps(output.as_object(outcomes, suite.cost_bound), allow_nan=False))
     else:
-        output.print_tables(outcomes, Console(file=sys.stdout))
-    if found := differences(outcomes):
+        output.print_tables(outcomes, suite.cost_bound, Console(file=sys.stdout))
+    if found := differences(outcomes, suite.cost_bound):
         raise Failed(f"{suite.name}: {len(found)} results differ from {loaded[0].name}")
 
 
@@ -132,14 +132,16 @@ def _plan(
 ) -> "Plan":
     from cohort.kernel import source
     from cohort.phone.initramfs import build_guest
+    from cohort.suites import programs, selftests
     from cohort.suites import root as roots
-    from cohort.suites import selftests
     from cohort.suites.runner import Plan
 
     files = suite.files
     if suite.selftests is not None:
         tree = source.fetch(board.task("unpacking the kernel source, MiB"))
         files = selftests.install(suite.selftests, tree, kernel.tree_id)
+    if suite.sources is not None:
+        files = programs.build(paths.SUITES / suite.sources)
     image = roots.image(files) if root == "debian" else None
     members = [] if root == "debian" else roots.initramfs(files)
     init = build_guest(paths.made("guest"), "suite")

@@ -1,0 +1,45 @@
+"""Programs of the lab's own suites: C files, each compiled into a static program."""
+
+import shutil
+from pathlib import Path
+
+from cohort import host, paths
+from cohort.errors import BuildError, UsageError
+
+FLAGS = (
+    *("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static"),
+    *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
+)
+
+
+def build(sources: Path) -> Path:
+    """A directory with a program for each C file of `sources`, made once for their content.
+
+    UsageError for a directory without any, BuildError with the compiler's words.
+    """
+    files = sorted(sources.glob("*.c"))
+    if not files:
+        raise UsageError(f"{sources} has no C file")
+    key = host.digest(*(path.read_bytes() for path in files), host.version("gcc"))[:16]
+    made = paths.made("suites", "programs") / key
+    with host.lock(made.with_suffix(".lock")):
+        if not made.is_dir():
+            part = made.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            for path in files:
+                done = host.run(
+                    [
+                        host.need("gcc"),
+                        *FLAGS,
+                        "-Wno-unused-parameter",
+                        "-static",
+                        "-o",
+                        part / path.stem,
+                        path,
+                    ]
+                )
+                if done.returncode:
+                    raise BuildError(f"{path} does not compile:\n{done.stderr.strip()}")
+            part.replace(made)
+    return made
