@@ -101,6 +101,12 @@ def test_pages_of_results_are_their_records() -> None:
 
 
 @pytest.mark.gate
+def test_the_newest_commit_of_the_history_is_within_its_bounds() -> None:
+    """The runs take ten minutes: what is compared by day is what was kept of them."""
+    assert pages.losses(pages.Home(paths.ROOT)) == []
+
+
+@pytest.mark.gate
 def test_commit_messages() -> None:
     """Of all commits since there is the check."""
     history = commit_messages.commits_since(commit_messages.START, paths.ROOT)

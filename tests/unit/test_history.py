@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from cohort import paths
 from cohort.errors import UsageError
 from cohort.results import history
 from cohort.results.figures import Figures, plain
 from cohort.results.history import Bound
 from cohort.results.records import Record, read_set
 
+HISTORY_MD = paths.ROOT / "docs" / "templates" / "results" / "history.md"
 BOUNDS = {"kills": Bound(most=1.1, why="it varies"), "resume_share": Bound(most=1.1, why="so")}
 
 
@@ -128,3 +130,22 @@ def test_the_verb_judges_what_is_there(
     said = str(cohort("results", "history"))
     assert "code=1" in said
     assert "kills: 1.300 x none on b" in said
+
+
+def test_the_verb_keeps_runs_and_makes_the_page(
+    cohort: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, templates = tmp_path / "docs" / "results", tmp_path / "docs" / "templates" / "results"
+    monkeypatch.setattr("cohort.paths.CHECKOUT", tmp_path)
+    templates.mkdir(parents=True)
+    results.mkdir()
+    (templates / "history.md").write_text(HISTORY_MD.read_text())
+    (results / "history.toml").write_text("[kills]\nmost = 1.1\nwhy = 'it varies'\n")
+    for commit, kills, code in (("a", 100, 0), ("b", 130, 1)):
+        made = both(commit, kills)
+        monkeypatch.setattr("cohort.results.collect.of_runs", lambda *_, made=made: made)
+        said = str(cohort("results", "history", tmp_path))
+        assert f"code={code}" in said
+        assert "history.jsonl" in said
+        assert "history.md" in said
+    assert "| b | 130 (1.300) |" in (results / "history.md").read_text()

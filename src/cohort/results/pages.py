@@ -5,6 +5,7 @@ and not in the package, as it is prose that people edit. `docs/templates/README.
 of the repository's README between two marks. What one may call: `cohort.results.sheet`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,15 +79,16 @@ def templates(home: Home) -> list[str]:
     return sorted(str(x.relative_to(home.templates)) for x in home.templates.rglob("*.md"))
 
 
-def write(home: Home) -> list[Path]:
-    """Write every page and picture; returns those that were not there like that.
+def write(home: Home, only: Sequence[str] = ()) -> list[Path]:
+    """Write every page and picture, or those of `only` these templates; returns those that were
+    not there like that.
 
     Raises what `make` does, before anything is written; UsageError for a README without marks.
     """
     from cohort.results.set_picture import draw, is_of
 
     wanted = {}
-    for page in [make(home, template) for template in templates(home)]:
+    for page in [make(home, template) for template in only or templates(home)]:
         before, after = _around(page.path)
         wanted[page.path] = f"{before}{figures.plain(page.marked)}{after}"
         for name, picture in page.sheet.pictures.items():

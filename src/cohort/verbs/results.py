@@ -89,7 +89,7 @@ def add(
 @click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[RUNDIR...]")
 @click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
 def history(places: tuple[Path, ...], last: bool) -> None:
-    """Add a commit's short run to the history, and compare it with the commit before.
+    """Add a commit's short run to the history, make its page, and compare with the commit before.
 
     The run is that of `make run`: none and region, 200 launches, of a clean commit. Exit code 1
     names the metrics that are worse than docs/results/history.toml allows. Without runs the newest
@@ -104,7 +104,8 @@ def history(places: tuple[Path, ...], last: bool) -> None:
     if places or last:
         path = home.records / f"{kept.HISTORY}.jsonl"
         kept.add(path, collect.of_runs(export.recall() if last else places))
-        click.echo(path)
+        for made in (path, *pages.write(home, [f"results/{kept.HISTORY}.md"])):
+            click.echo(made)
     pages.refuse(pages.losses(home), "see what changed between the two commits")
 
 
