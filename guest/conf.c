@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "phone.h"
 
 struct key {
@@ -95,6 +96,13 @@ static uint64_t number(const char *text, const char *what)
 	return v;
 }
 
+/* Names stand in records as they are, so those that JSON has otherwise are refused. */
+static void take_name(char *to, size_t size, const char *name)
+{
+	if (!json_plain(name) || snprintf(to, size, "%s", name) >= (int)size)
+		fatal("phone.conf: bad name %s", name);
+}
+
 static void put(const struct key *keys, size_t n, void *obj, const char *name,
 		const char *value, uint64_t *seen)
 {
@@ -128,7 +136,7 @@ static struct profile *new_profile(struct conf *conf, const char *name)
 	if (!name || conf->nr_prof == MAX_SLOTS)
 		fatal("phone.conf: bad or too many processes");
 	conf->nr_prof++;
-	snprintf(p->name, sizeof(p->name), "%s", name);
+	take_name(p->name, sizeof(p->name), name);
 	p->role = NO_ROLE;
 	p->zero_every = 1;
 	return p;
@@ -155,10 +163,10 @@ static void do_role(struct conf *conf, char **save)
 	if (!name || !kind || conf->nr_roles == MAX_ROLES)
 		fatal("phone.conf: bad or too many roles");
 	conf->nr_roles++;
-	snprintf(role->name, sizeof(role->name), "%s", name);
+	take_name(role->name, sizeof(role->name), name);
 	if (!strcmp(kind, "vnode") && a) {
 		role->kind = ROLE_VNODE;
-		snprintf(role->vnode, sizeof(role->vnode), "%s", a);
+		take_name(role->vnode, sizeof(role->vnode), a);
 	} else if (!strcmp(kind, "cgroup") && a && b && c) {
 		role->kind = ROLE_CGROUP;
 		role->min_kb = number(a, name);
@@ -263,7 +271,7 @@ static void do_program(struct conf *conf, char **save)
 	if (!name || !when || !*save || conf->nr_programs == MAX_BENCHES)
 		fatal("phone.conf: bad or too many programs");
 	conf->nr_programs++;
-	snprintf(p->name, sizeof(p->name), "%s", name);
+	take_name(p->name, sizeof(p->name), name);
 	p->fresh = !strcmp(when, "fresh");
 	p->counts = strcmp(when, "prepare");
 	if (snprintf(p->line, sizeof(p->line), "%s", *save) >= (int)sizeof(p->line))
@@ -297,7 +305,7 @@ static void do_camera(struct conf *conf, char **save)
 	if (!app || !heap || !kb || !piece || !woken || (word && strcmp(word, "announce")))
 		fatal("phone.conf: camera: app, heap, kb, piece and woken wanted");
 	conf->camera.app = app_index(conf, app);
-	snprintf(conf->camera.heap, sizeof(conf->camera.heap), "%s", heap);
+	take_name(conf->camera.heap, sizeof(conf->camera.heap), heap);
 	conf->camera.bytes = number(kb, "camera") * KB;
 	conf->camera.piece = number(piece, "camera") * KB;
 	conf->camera.woken = number(woken, "camera");
@@ -407,7 +415,7 @@ static void do_line(struct conf *conf, struct parse *ps, char *line)
 	if (!strcmp(verb, "launch"))
 		do_launch(conf, a, &ps->launches);
 	else if (!strcmp(verb, "phone"))
-		snprintf(conf->name, sizeof(conf->name), "%s", a);
+		take_name(conf->name, sizeof(conf->name), a);
 	else if (!strcmp(verb, "seed"))
 		conf->seed = number(a, verb);
 	else if (!strcmp(verb, "launches"))

@@ -37,3 +37,13 @@ char *json_text(char *to, size_t size, const char *from)
 		to[n] = '\0';
 	return to;
 }
+
+bool json_plain(const char *text)
+{
+	char escaped[LONGEST];
+
+	while (*text)
+		if (one(escaped, *text++) > 1)
+			return false;
+	return true;
+}

@@ -2,6 +2,7 @@
 #ifndef JSON_H
 #define JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -10,5 +11,8 @@
  * Latin-1, as the guest does not know what they are. Returns `to`.
  */
 char *json_text(char *to, size_t size, const char *from);
+
+/* Is this text the same inside a JSON string? */
+bool json_plain(const char *text);
 
 #endif

@@ -208,6 +208,8 @@ static void do_case(char *save)
 
 	if (!name || !limit || !*save)
 		fatal(CONF ": a case has a name, a limit and a command");
+	if (!json_plain(name))
+		fatal(CONF ": bad name %s", name);
 	mark(name);
 	record(RECORD_CASE, (unsigned long long)now_ns(), name);
 	records_flush();

@@ -27,7 +27,7 @@ from cohort.phone.storage import build_storage, padded
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
 from cohort.policy import Policy
 from cohort.results.metrics import compute_metrics
-from cohort.results.record_schema import check_file
+from cohort.results.record_schema import BAD_BYTES, check_file
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
 from cohort.vm.boot import Boot, Count, boot
@@ -150,7 +150,7 @@ class RunDir:
     def records(self) -> Iterator[dict[str, Any]]:
         """The guest's records in order; Failed names a line that is none."""
         path = self.path / "records.jsonl"
-        with path.open() as file:
+        with path.open(encoding="utf-8", errors=BAD_BYTES) as file:
             for number, line in enumerate(file, 1):
                 try:
                     yield json.loads(line)

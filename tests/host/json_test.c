@@ -60,14 +60,16 @@ int main(int argc, char **argv)
 	for (round = 0; round < ROUNDS; round++) {
 		size_t length = next() % (LENGTH + 1);
 
+		/* Every other one is mostly of characters that need no escape. */
 		for (i = 0; i < length; i++)
-			from[i] = 1 + next() % 255;
+			from[i] = round % 2 && next() % LENGTH ? 'a' + next() % 26 : 1 + next() % 255;
 		from[length] = '\0';
 		size = next() % 2 ? ROOM : 1 + next() % ROOM;
 		/* A room of its own, so that a byte too many is seen. */
 		to = malloc(size);
 		if (json_text(to, size, from) != to || strlen(to) >= size ||
-		    !reads_back(to, from, &nr) || (size == ROOM && nr != length)) {
+		    !reads_back(to, from, &nr) || (size == ROOM && nr != length) ||
+		    (size == ROOM && json_plain(from) == !!strcmp(to, from))) {
 			fprintf(stderr, "json_text: seed %u, round %u\n", seed, round);
 			return 1;
 		}

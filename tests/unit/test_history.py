@@ -57,6 +57,12 @@ def test_commits_stay_in_their_order_and_one_that_is_made_again_goes_to_the_end(
     assert len(read_set(path)) == 6
 
 
+def test_a_record_may_have_what_unicode_calls_the_end_of_a_line(tmp_path: Path) -> None:
+    odd = [x.model_copy(update={"command": "a\u2028b\x85c"}) for x in both("a")]
+    history.add(tmp_path / "history.jsonl", odd)
+    assert read_set(tmp_path / "history.jsonl") == odd
+
+
 @pytest.mark.parametrize(
     "runs",
     [

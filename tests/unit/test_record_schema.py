@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from cohort import paths
-from cohort.errors import GuestError
+from cohort.errors import Failed, GuestError
 from cohort.results import record_schema
+from cohort.runs import RunDir
 
 GUEST = paths.ROOT / "guest"
 NOTE = {"r": "note", "t": 1, "text": "x"}
@@ -78,3 +79,24 @@ def test_a_line_that_is_cut_is_no_record(tmp_path: Path) -> None:
     path.write_text(path.read_text() + '{"r":"no')
     with pytest.raises(GuestError, match="record 2 is none"):
         record_schema.check_file(path)
+
+
+def test_what_the_guest_escapes_is_read_back(tmp_path: Path) -> None:
+    """All that guest/json.c writes, and what JSON allows besides."""
+    said = "".join(map(chr, range(1, 256)))
+    escaped = "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\u{ord(c):04x}" for c in said)
+    path = tmp_path / "records.jsonl"
+    path.write_text(
+        f'{{"r":"note","t":1,"text":"{escaped}"}}\n{{ "text": "\u2028", "t":2,"r":"note"}}\n'
+    )
+    record_schema.check_file(path)
+    assert [x["text"] for x in RunDir(tmp_path).records()] == [said, "\u2028"]
+
+
+def test_a_byte_that_is_no_text_is_told_and_not_a_crash(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b'{"r":"note","t":1,"text":"\xff"}\n')
+    with pytest.raises(GuestError, match="record 1 is none"):
+        record_schema.check_file(path)
+    with pytest.raises(Failed, match="not a record"):
+        list(RunDir(tmp_path).records())

@@ -42,6 +42,9 @@ PYTHON: dict[Type, tuple[type, ...]] = {
     "u64 or null": (int, type(None)),
 }
 """What the reader makes of each; all others are int."""
+BAD_BYTES = "backslashreplace"
+"""How a byte that is no UTF-8 is read: as an escape that JSON does not have, so that its line is
+no record."""
 PART = "..."
 """Behind a key of a form: text of several keys, each with a comma in front."""
 COLUMNS = 76
@@ -81,7 +84,7 @@ def kinds() -> dict[str, Kind]:
 
 def check_file(path: Path) -> None:
     """GuestError for the first record that is none of the schema's, or not as it says."""
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8", errors=BAD_BYTES) as file:
         for number, line in enumerate(file, 1):
             try:
                 record = json.loads(line)

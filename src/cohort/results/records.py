@@ -22,6 +22,10 @@ ONE_PHONE = ("workload_digest", "memory_mb", "cpus", "launches", "accel")
 """What they have in common besides, unless the table compares phones."""
 
 
+class NoRecords(UsageError):
+    """There is no set of that name."""
+
+
 class Record(BaseModel):
     """One run. `label` is its column: the policy's name, or the one that a study gives it.
 
@@ -123,11 +127,13 @@ def write_lines(path: Path, records: Sequence[Record]) -> None:
 
 
 def read_set(path: Path) -> list[Record]:
-    """The records of a set. UsageError if there is none, Failed for a line that is no record."""
+    """The records of a set. NoRecords if there is none, Failed for a line that is no record."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not `splitlines`: a text may have what that takes for the end of a line.
+        with path.open(encoding="utf-8", newline="\n") as file:
+            lines = list(file)
     except FileNotFoundError as error:
-        raise UsageError(
+        raise NoRecords(
             f"there are no records {path.stem!r}", f"make them: cohort results add {path.stem}"
         ) from error
     records = []
