@@ -228,7 +228,6 @@ def test_tables_of_two_commits_make_no_page(made: Home, cohort: Cohort) -> None:
     [
         ("{{ value('small', 'cpb', 'kills') }}", 1, "table small: no records of cpb"),
         ("{{ value('small', 'none', 'kils') }}", 1, "there is no metric kils"),
-        ("{{ value('large', 'none', 'kills') }}", 2, "there are no records 'large'"),
         ("a\n{{ table( }}", 2, "small.md:2: "),
         ("{{ tables() }}", 2, "'tables' is undefined"),
         ("{{ value('small') }}", 2, "missing 2 required positional arguments"),
@@ -241,6 +240,19 @@ def test_a_template_that_asks_for_what_is_not_there(
     for words in (("results", "--check"), ("results",)):
         ended = cohort(*words)
         assert (ended.code, said in ended.stderr) == (code, True), ended.stderr
+
+
+def test_a_set_that_is_not_there_hides_no_other_page(made: Home, cohort: Cohort) -> None:
+    """What pages with records have wrong is told, too."""
+    large = made.templates / "results" / "large.md"
+    large.write_text("{{ value('large', 'none', 'kills') }}")
+    readme = made.root / "README.md"
+    readme.write_text(readme.read_text().replace("Kills: 20", "Kills: 21"))
+    checked = cohort("results", "--check")
+    assert checked.code == 1
+    assert "results/large.md: there are no records 'large'" in checked.stderr
+    assert "README.md: line 4: table small: kills of none" in checked.stderr
+    assert cohort("results").code == 2
 
 
 def test_a_readme_without_marks_is_told(made: Home, cohort: Cohort) -> None:

@@ -14,7 +14,7 @@ import jinja2
 from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results import figures, history
-from cohort.results.records import read_set
+from cohort.results.records import NoRecords, read_set
 from cohort.results.sheet import Sheet, functions
 
 README = "README.md"
@@ -112,6 +112,8 @@ def check(home: Home) -> list[str]:
             said += _check(home, make(home, template))
         except Failed as error:
             said.append(error.message)
+        except NoRecords as error:
+            said.append(f"{template}: {error.message}")
     return said + losses(home)
 
 
