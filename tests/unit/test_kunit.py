@@ -1,5 +1,6 @@
 """Reading KTAP out of saved consoles with the kernel's own parser."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,23 @@ def test_no_suite_is_no_success(tree: Path) -> None:
 def test_a_tree_without_the_parser_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no tools/testing/kunit/kunit_printer\.py"):
         kunit.load_parser(tmp_path)
+
+
+def test_a_parser_is_that_of_its_tree_and_leaves_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    for release in ("a", "b"):
+        folder = tmp_path / release / kunit.PARSER
+        folder.mkdir(parents=True)
+        (folder / "kunit_printer.py").write_text(f"release = {release!r}\n")
+        (folder / "kunit_parser.py").write_text("from kunit_printer import release\n")
+        before = sorted(folder.iterdir())
+        parser, _ = kunit.load_parser(tmp_path / release)
+        assert parser.release == release
+        assert sorted(folder.iterdir()) == before
+    assert "kunit_parser" not in sys.modules
+    assert not sys.dont_write_bytecode
 
 
 def test_suites_that_the_configuration_has() -> None:

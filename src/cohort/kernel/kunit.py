@@ -109,12 +109,16 @@ def splats(console: str) -> list[str]:
 def load_parser(tree: Path) -> tuple[ModuleType, io.StringIO]:
     """The kernel's parser of KTAP, and where it prints. UsageError for a tree that has none."""
     said = io.StringIO()
+    writes_nothing = sys.dont_write_bytecode
     # The printer keeps the standard output that it finds now.
     with contextlib.redirect_stdout(said):
         try:
+            # A tree is the user's: what Python compiles of it is not left there.
+            sys.dont_write_bytecode = True
             _load(tree, "kunit_printer")
             return _load(tree, "kunit_parser"), said
         finally:
+            sys.dont_write_bytecode = writes_nothing
             # By their names those of another tree must not be found.
             for name in ("kunit_printer", "kunit_parser"):
                 sys.modules.pop(name, None)
