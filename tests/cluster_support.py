@@ -24,7 +24,9 @@ from unittest import mock
 
 from cohort import cli, host, runs
 from cohort.cluster.engine import Cluster
+from cohort.kernel import build
 from cohort.kernel.build import Kernel
+from cohort.phone import initramfs
 from cohort.policy import load_policy
 
 FAKE_QEMU = """\
@@ -34,7 +36,7 @@ for word; do
 	case "$word" in
 	file,id=console,path=*) console=${word#*path=} ;;
 	file,id=records,path=*) records=${word#*path=} ;;
-	*initramfs.cpio) sum=$(cksum < "$word") ;;
+	*initramfs.cpio) sum=$(cksum < "$word") initrd=$word ;;
 	esac
 done
 echo $$ > "$FAKE_FLAGS/run.$$"
@@ -48,6 +50,16 @@ echo "{\\"r\\":\\"note\\",\\"t\\":3,\\"text\\":\\"$said\\"}" >> "$records"
 [ ! -e "$FAKE_FLAGS/slow" ] || exec sleep 60
 sleep "$(cat "$FAKE_FLAGS/seconds")"
 echo "booted" > "$console"
+if [ -e "$FAKE_FLAGS/mortal" ]; then
+	rm "$FAKE_FLAGS/mortal"
+	echo '{"r":"case","t":4,"name":"a"}' >> "$records"
+	exit
+fi
+rest='"lines":0,"ns":6'
+tr '\\0' '\\n' < "$initrd" | grep -a '^case ' | while read -r _ name _; do
+	echo "{\\"r\\":\\"case\\",\\"t\\":4,\\"name\\":\\"$name\\"}"
+	echo "{\\"r\\":\\"result\\",\\"t\\":5,\\"name\\":\\"$name\\",\\"status\\":0,$rest}"
+done >> "$records"
 echo '{"r":"end","t":9,"ok":true,"launches":2}' >> "$records"
 """
 
@@ -88,6 +100,8 @@ def prepared(root: Path) -> Iterator[None]:
         mock.patch.object(runs, "build", lambda *_: made),
         mock.patch.object(runs, "build_guest", lambda *_, **__: root / "phone"),
         mock.patch.object(runs, "build_storage", lambda *_: root / "store"),
+        mock.patch.object(build, "build", lambda *_: made),
+        mock.patch.object(initramfs, "build_guest", lambda *_, **__: root / "phone"),
     ):
         yield
     host.version.cache_clear()

@@ -86,6 +86,10 @@ class GuestError(CohortError):
         return "\n".join(parts)
 
 
+class WrongPolicy(GuestError):
+    """The guest's kernel is not switched as its policy asks: whatever it said is of no policy."""
+
+
 class HostError(CohortError):
     """The host failed us: a full disk, a file that cannot be read or written."""
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol, TypeVar
 
 from cohort import host, paths, switches
 from cohort.errors import Failed, GuestError, UsageError
@@ -36,6 +37,7 @@ from cohort.vm.machine import Accel, Latency, VmSpec
 log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
+Made = TypeVar("Made")
 
 FORMAT = 2  # of a run directory; part of every run's id
 SILENT_S = 120.0
@@ -239,8 +241,8 @@ def execute(
     Builds kernel, guest and storage first if need be. Raises GuestError if the guest fails; what
     it left behind stays in a directory ending in `.failed`.
     """
-    workload = workload_of(spec)
-    plan = _plan(spec, workload, prepare([spec]))
+    checked = check_run(spec)
+    plan = _plan(spec, checked, prepare([spec]))
     return _execute(plan, Here(), progress or _ignore, stop or threading.Event())
 
 
@@ -257,18 +259,25 @@ def execute_matrix(
     """
     engine = engine or Here()
     # Before the kernels: a mistyped name should not be found after a build.
-    workloads = [workload_of(spec) for spec in specs]
+    checked = [check_run(spec) for spec in specs]
     kernels = prepare(specs)
-    plans = [_plan(spec, load, kernels) for spec, load in zip(specs, workloads, strict=True)]
+    plans = [_plan(spec, run, kernels) for spec, run in zip(specs, checked, strict=True)]
     engine.expect([plan.path.name for plan in plans if plan.wanted and plan.repeats])
-    stop = threading.Event()
     report = _sum_progress([plan.all_launches for plan in plans], progress or _ignore)
-    with ThreadPoolExecutor(jobs or engine.width(len(plans))) as pool:
-        futures = [pool.submit(_execute, p, engine, report(i), stop) for i, p in enumerate(plans)]
+    calls = [partial(_execute, plan, engine, report(i)) for i, plan in enumerate(plans)]
+    return together(calls, jobs or engine.width(len(plans)))
+
+
+def together(calls: Sequence[Callable[[threading.Event], Made]], width: int) -> list[Made]:
+    """What the calls return, `width` of them at a time. The first failure sets the event that all
+    are given, as does Ctrl-C, and is raised when they have ended."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(width) as pool:
+        futures = [pool.submit(call, stop) for call in calls]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
-            # Also on Ctrl-C: leaving the pool waits for the runs, which this ends.
+            # Also on Ctrl-C: leaving the pool waits for the calls, which this ends.
             if not all(_succeeded(future) for future in futures):
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -283,45 +292,51 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
         return {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
 
 
-def workload_of(spec: RunSpec) -> Workload:
-    """The run's workload. UsageError if its machine cannot have what the switches ask for, the
-    phone does not fit in its memory, or the guest could not be told the run's numbers."""
+@dataclass(frozen=True)
+class CheckedRun:
+    """A run that can be made: its workload, and all that the guest is told (/phone.conf)."""
+
+    workload: Workload
+    conf: str
+
+
+def check_run(spec: RunSpec) -> CheckedRun:
+    """Read the run's workload and write the guest's settings. UsageError if its machine cannot have
+    what the switches ask for, the phone does not fit in its memory, or the guest could not be told
+    the run's numbers."""
     workload = load_workload(spec.workload, dict(spec.change))
     memory_mb = _memory_mb(spec, workload)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
     switches.check_machine(spec.words, memory_mb, workload.cpus, where)
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name)
-    _conf(spec, workload, "virtual")
-    return workload
+    return CheckedRun(workload, _conf(spec, workload))
 
 
 def _memory_mb(spec: RunSpec, workload: Workload) -> int:
     return workload.memory_mb if spec.memory_mb is None else spec.memory_mb
 
 
-def _conf(spec: RunSpec, workload: Workload, time: Literal["virtual", "real"]) -> str:
+def _conf(spec: RunSpec, workload: Workload) -> str:
     """What the guest is told. UsageError for a number that it cannot take."""
     return render_conf(
         workload,
         seed=spec.seed,
         launches=spec.launches or workload.launches.value,
         writes=spec.policy.writes(),
-        time=time,
+        time="virtual" if spec.accel == "deterministic" else "real",
         roles={name: role.line for name, role in spec.policy.role.items()},
         heap=spec.policy.camera_heap,
         announce=spec.policy.camera_announce,
     )
 
 
-def _plan(spec: RunSpec, workload: Workload, kernels: dict[KernelSpec, Kernel]) -> Plan:
+def _plan(spec: RunSpec, checked: CheckedRun, kernels: dict[KernelSpec, Kernel]) -> Plan:
     kernel = kernels[spec.kernel_spec]
     accel = accelerators.choose(spec.accel, kernel)
-    conf = _conf(spec, workload, "virtual" if accel == "deterministic" else "real")
-    arch = kernel.arch
-    guest_bin = build_guest(paths.made("guest"), arch=arch)
-    storage = build_storage(workload, paths.made("storage"), arch)
-    return Plan(spec, kernel, workload, accel, guest_bin, storage, conf)
+    guest_bin = build_guest(paths.made("guest"), arch=kernel.arch)
+    storage = build_storage(checked.workload, paths.made("storage"), kernel.arch)
+    return Plan(spec, kernel, checked.workload, accel, guest_bin, storage, checked.conf)
 
 
 def _execute(plan: Plan, engine: Engine, progress: Progress, stop: threading.Event) -> RunDir:
@@ -455,11 +470,11 @@ def _sum_progress(totals: list[int], progress: Progress) -> Callable[[int], Prog
     return of_run
 
 
-def _succeeded(future: "Future[RunDir]") -> bool:
+def _succeeded(future: "Future[Any]") -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 
-def _raise_first(futures: "list[Future[RunDir]]") -> None:
+def _raise_first(futures: "Sequence[Future[Any]]") -> None:
     """Raise what went wrong first, not the `Stopped` of runs that were then called off."""
     for future in futures:
         error = future.exception() if future.done() and not future.cancelled() else None

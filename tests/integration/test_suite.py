@@ -13,7 +13,7 @@ from tests_support import Outcome
 pytestmark = pytest.mark.integration
 
 TWO = paths.ROOT / "tests" / "suites" / "two"
-WORDS = ("--root", "initramfs", "--kernel", "base,x86_64,lab,cohort")
+WORDS = ("--root", "initramfs", "--config", "base,x86_64,lab,cohort")
 
 
 def test_a_case_that_differs_is_told_and_is_a_failure(

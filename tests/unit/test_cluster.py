@@ -130,6 +130,82 @@ def test_a_run_that_does_not_repeat_names_both_workers(lab: Lab) -> None:
     assert sorted(path.name for path in kept) == ["records.jsonl", "records.jsonl.again"]
 
 
+SUITE_TOML = """\
+title = "two"
+memory_mb = 512
+deterministic = true
+[case]
+a = "./a"
+b = "./b"
+"""
+SUITE_FILES = ("cases.jsonl", "boot-1/records.jsonl", "boot-1/suite.conf", "boot-1/cmdline")
+
+
+def suite_words(lab: Lab) -> list[str | Path]:
+    """`cohort suite` of two cases under two policies, which need nothing of the host."""
+    directory = lab.root / "two"
+    directory.mkdir(exist_ok=True)
+    (directory / "suite.toml").write_text(SUITE_TOML)
+    policies = ("--policies", "none,tuned")
+    return ["suite", "two", "--dir", directory, "--root", "initramfs", *policies, "--json"]
+
+
+def suite_digests(out: Path) -> dict[str, str]:
+    made = out / "suites" / "runs" / "two"
+    files = [f"{policy}/{name}" for policy in ("none", "tuned") for name in SUITE_FILES]
+    return {name: host.digest_file(made / name) for name in files}
+
+
+@pytest.fixture
+def busybox(lab: Lab) -> None:
+    """What stands for the shell of the guest's root."""
+    program = lab.root / "bin" / "busybox"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.usefixtures("busybox")
+def test_a_suite_on_workers_says_what_it_says_here(
+    lab: Lab, cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = suite_words(lab)
+    before = len(lab.running)
+    there = cohort(*words, "--cluster", lab.processes.address, "--verify-share", "1")
+    assert there.code == 0, there.stderr
+    assert len(lab.running) == before + 4, "each made on two workers"
+    digests_there = suite_digests(lab.root / "out")
+    monkeypatch.setenv("COHORT_OUT", str(lab.root / "here"))
+    here = cohort(*words)
+    assert here.stdout == there.stdout
+    assert '"pass": 2' in here.stdout
+    assert suite_digests(lab.root / "here") == digests_there
+
+
+@pytest.mark.usefixtures("busybox")
+def test_a_case_that_kills_its_guest_on_a_worker_has_died(
+    lab: Lab, cohort: Callable[..., Outcome]
+) -> None:
+    """What the guest said until then comes back, and another begins with the next case."""
+    (lab.flags / "mortal").touch()
+    words = (*suite_words(lab), "--cluster", lab.processes.address, "--verify-share", "0")
+    done = cohort(*words)
+    assert done.code == 1, done.stderr
+    cases = sorted((lab.root / "out" / "suites" / "runs" / "two").glob("*/boot-2/suite.conf"))
+    assert [path.read_text().splitlines()[-1] for path in cases] == ["case b 120 ./b"]
+    assert '"died": 1' in done.stdout
+
+
+@pytest.mark.usefixtures("busybox")
+def test_a_suite_that_does_not_repeat_names_both_workers(
+    lab: Lab, cohort: Callable[..., Outcome]
+) -> None:
+    (lab.flags / "noisy").touch()
+    words = (*suite_words(lab), "--cluster", lab.processes.address, "--verify-share", "1")
+    done = cohort(*words)
+    assert done.code == 1
+    assert re.search(r"two-\w+-boot-1 does not repeat: .* of worker tcp://.* and of", done.stderr)
+
+
 def test_another_qemu_is_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_VERSION", "8")
     host.version.cache_clear()
@@ -180,7 +256,13 @@ def test_no_scheduler_there(
     assert not (own_out / "kernel").exists(), "before anything is built"
 
 
-@pytest.mark.parametrize("verb", [("compare", "none"), ("run", "none"), ("study", "cpb-fig3a")])
+VERBS = [
+    *(("compare", "none"), ("run", "none"), ("study", "cpb-fig3a"), ("scale", "none")),
+    *(("tune", "pcpa"), ("suite", "fio")),
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_an_address_that_is_none(
     own_out: Path, cohort: Callable[..., Outcome], verb: tuple[str, ...]
 ) -> None:

@@ -127,10 +127,10 @@ def test_doctor_tells_what_arm64_needs_and_that_nothing_else_does(
 
 
 def test_a_kernel_of_another_machine_than_is_asked_for(own_out: Path, cohort: Cohort) -> None:
-    done = cohort("run", "none", "--arch", "arm64", "--kernel", "base,x86_64,lab,cohort")
+    done = cohort("run", "none", "--arch", "arm64", "--config", "base,x86_64,lab,cohort")
     assert done.code == 2
     assert "is for x86_64, not for arm64" in done.stderr
-    assert "--kernel base,arm64,lab,cohort" in done.stderr
+    assert "--config base,arm64,lab,cohort" in done.stderr
 
 
 def test_the_source_is_not_installed(

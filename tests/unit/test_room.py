@@ -43,5 +43,8 @@ def test_too_little_memory_is_an_error_before_anything_is_built(
         assert "phone-2g: 1024 MiB are too little" in caught.value.message
         assert f"--memory {room.least_mb(load_workload('phone-2g'))}" in str(caught.value.hint)
         assert "phone-1g" in str(caught.value.hint)
+    fast = runs.check_run(runs.RunSpec(load_policy("none"), "phone-2g"))
+    free = runs.check_run(runs.RunSpec(load_policy("none"), "phone-2g", accel="auto"))
+    assert ["time virtual" in fast.conf, "time real" in free.conf] == [True, True]
     small = (("process.framework.heap_mb", 48), ("group.service.heap_mb", 4))
-    assert runs.workload_of(runs.RunSpec(load_policy("none"), "phone-2g", change=small))
+    assert runs.check_run(runs.RunSpec(load_policy("none"), "phone-2g", change=small))

@@ -120,7 +120,7 @@ def test_shipped_studies_name_what_there_is(name: str) -> None:
     specs = matrix.specs_of(study, study.columns, Options(seeds=[1]))
     assert specs
     for spec in specs:
-        assert runs.workload_of(spec).name == spec.workload
+        assert runs.check_run(spec).workload.name == spec.workload
 
 
 def test_a_sweep_makes_columns(study: Study) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from cohort import host, paths
-from cohort.errors import BuildError, GuestError, MissingTool, Skipped, UsageError
+from cohort.errors import BuildError, GuestError, MissingTool, Skipped, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.policy import load_policy
 from cohort.suites import output, programs, results, root, runner, selftests
@@ -271,7 +272,9 @@ def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
 ) -> None:
     asked = []
 
-    def run(spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None]) -> float:
+    def run(
+        spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None], stop: threading.Event
+    ) -> float:
         conf = (spec.run_dir / "suite.conf").read_text()
         asked.append(re.findall(r"^case (\S+)", conf, re.MULTILINE))
         if len(asked) == 1:
@@ -284,7 +287,12 @@ def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
     seen: list[tuple[int, int]] = []
     where = tmp_path / "none"
     done = runner.run(
-        _plan(tmp_path), load_policy("none"), KERNEL, where, lambda *x: seen.append(x)
+        _plan(tmp_path),
+        load_policy("none"),
+        KERNEL,
+        where,
+        lambda *x: seen.append(x),
+        threading.Event(),
     )
     assert asked == [["a", "b", "c"], ["c"]]
     assert [(case.name, case.status) for case in done.cases] == [
@@ -296,16 +304,48 @@ def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
     assert len((where / "cases.jsonl").read_text().splitlines()) == 3
 
 
+def boot(tmp_path: Path) -> Outcome:
+    """The suite under the policy none."""
+    where, stop = tmp_path / "n", threading.Event()
+    return runner.run(_plan(tmp_path), load_policy("none"), KERNEL, where, lambda *_: None, stop)
+
+
+def test_a_guest_that_is_no_run_of_its_policy_has_no_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its cases said by then, and also if it came to its end."""
+
+    def run(
+        spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None], stop: threading.Event
+    ) -> float:
+        said = [{**json.loads(SWITCHES), "sra": True}] if other else []
+        lines = [json.dumps(x, separators=(",", ":")) for x in [*said, _begin("a"), _end("a", 0)]]
+        spec.records.write_text("".join(f"{line}\n" for line in lines))
+        for line in lines:
+            watch(line)
+        return 1.0
+
+    monkeypatch.setattr(guest, "run", run)
+    other = True
+    with pytest.raises(WrongPolicy, match="a static reserve is there"):
+        boot(tmp_path)
+    other = False
+    with pytest.raises(WrongPolicy, match="did not tell"):
+        boot(tmp_path)
+
+
 def test_a_guest_without_a_case_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None]) -> float:
+    def run(
+        spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None], stop: threading.Event
+    ) -> float:
         _write(spec, watch, [])
         raise GuestError("the guest gave up: the suite's setup failed")
 
     monkeypatch.setattr(guest, "run", run)
     with pytest.raises(GuestError, match="setup failed"):
-        runner.run(_plan(tmp_path), load_policy("none"), KERNEL, tmp_path / "n", lambda *_: None)
+        boot(tmp_path)
 
 
 def test_cases_are_chosen_by_name() -> None:
@@ -353,6 +393,6 @@ def test_a_root_is_made_on_debian_only(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_options_that_exclude_each_other(cohort: Callable[..., Ended]) -> None:
-    done = cohort("suite", "fio", "--kernel", "base,x86_64", "--debug")
+    done = cohort("suite", "fio", "--config", "base,x86_64", "--debug")
     assert done.code == 2
-    assert "--kernel does not go with --debug" in done.stderr
+    assert "--config does not go with --debug" in done.stderr

@@ -2,7 +2,7 @@
 
 The lab that the command shipped runs it, whatever lab a worker has installed; nothing outside the
 standard library is imported. DIR has `job.json`; what the guest said and `outcome.json` go there.
-stdout is a line with the number of launches each time it changes.
+stdout is a line with the number of launches, or of cases, each time it changes.
 """
 
 import json
@@ -27,6 +27,7 @@ def described(what: Boot) -> dict[str, Any]:
     cost = vm.latency
     return {
         "policy": what.policy,
+        "counted": what.counted,
         "limits": [limits.total_s, limits.silent_s],
         "accel": vm.accel,
         "memory_mb": vm.memory_mb,
@@ -53,7 +54,7 @@ def read(directory: Path, job: dict[str, Any]) -> Boot:
         cmdline=tuple(job["cmdline"]),
         arch=job["arch"],
     )
-    return Boot(vm, job["policy"], Limits(*job["limits"]))
+    return Boot(vm, job["policy"], Limits(*job["limits"]), job["counted"])
 
 
 def outcome(work: Callable[[], float]) -> dict[str, Any]:
@@ -78,9 +79,9 @@ def raise_error(told: dict[str, Any], where: str) -> None:
     if "error" not in told:
         return
     message = f"on worker {where}: {told['message']}"
-    if told["error"] == errors.GuestError.__name__:
-        raise errors.GuestError(message, told["hint"], console=told["console"])
     kind: type[errors.CohortError] = getattr(errors, told["error"])
+    if issubclass(kind, errors.GuestError):
+        raise kind(message, told["hint"], console=told["console"])
     raise kind(message, told["hint"])
 
 

@@ -2,23 +2,25 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cohort import host, switches
-from cohort.errors import GuestError, UsageError
+from cohort.errors import GuestError, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.log import Update
 from cohort.phone.initramfs import Member, build_initramfs
 from cohort.policy import Policy
 from cohort.results.record_schema import check_file
+from cohort.runs import Engine, Here
 from cohort.suites import results
 from cohort.suites.results import Case, Outcome
 from cohort.suites.schema import Suite
 from cohort.vm import guest, machine
+from cohort.vm.boot import Boot, Count
 from cohort.vm.machine import VmSpec
-from cohort.vm.switched import Switched
 
 BOOT_LIMIT_S = 600.0
 SETUP_LIMIT_S = 600.0
@@ -42,7 +44,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Plan:
-    """A suite with everything its guests need.
+    """A suite with everything its guests need, and where they run.
 
     Without an `image` the root is the initramfs with `members`.
     """
@@ -52,6 +54,7 @@ class Plan:
     image: Path | None
     members: Sequence[Member]
     machine: Machine
+    engine: Engine = Here()
 
     def words(self, policy: Policy) -> tuple[str, ...]:
         """What is on the guest kernel's command line."""
@@ -73,60 +76,82 @@ def render_conf(plan: Plan, policy: Policy, cases: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def run(plan: Plan, policy: Policy, kernel: Kernel, directory: Path, update: Update) -> Outcome:
+def expect(plan: Plan, policies: Sequence[Policy]) -> None:
+    """Have the engine hear of the guests to come that must repeat. CohortError if it cannot.
+
+    Of each policy it is the first: whether there are more, its guest decides.
+    """
+    names = [_name(plan, policy, 1) for policy in policies] if plan.suite.deterministic else []
+    plan.engine.expect(names)
+
+
+def _name(plan: Plan, policy: Policy, boot: int) -> str:
+    """A guest's name for the engine."""
+    return f"{plan.suite.name}-{policy.name}-boot-{boot}"
+
+
+def run(
+    plan: Plan,
+    policy: Policy,
+    kernel: Kernel,
+    directory: Path,
+    update: Update,
+    stop: threading.Event,
+) -> Outcome:
     """Run every case under the policy; each boot leaves a directory in `directory`.
 
     A case that its guest does not outlive has died, and the next guest begins after it. Raises
-    GuestError for a guest that does not come to its first case, or is no run of its policy.
+    GuestError for a guest that does not come to its first case, WrongPolicy for one that is no run
+    of its policy, and what the engine does.
     """
     shutil.rmtree(directory, ignore_errors=True)
     cases: list[Case] = []
     boots = 0
     names = list(plan.suite.case)
+
+    def count(done: int) -> None:
+        update(len(cases) + done, len(names))
+
     while len(cases) < len(names):
         boots += 1
         where = directory / f"boot-{boots}"
         where.mkdir(parents=True)
-        cases += _boot(plan, policy, kernel, where, names[len(cases) :], len(cases), update)
+        left = names[len(cases) :]
+        what = _described(plan, policy, kernel, where, left)
+        count(0)
+        cases += _boot(plan, _name(plan, policy, boots), what, left, count, stop)
+    count(0)
     lines = [json.dumps(asdict(case)) for case in cases]
     host.write_text(directory / "cases.jsonl", "".join(f"{line}\n" for line in lines))
     return Outcome(policy.name, tuple(cases), boots)
 
 
+def _described(
+    plan: Plan, policy: Policy, kernel: Kernel, where: Path, names: Sequence[str]
+) -> Boot:
+    """A guest that runs these cases."""
+    spec = _machine(plan, policy, kernel, where, names)
+    return Boot(spec, policy.name, _limits(plan.suite, names), counted="result")
+
+
 def _boot(
-    plan: Plan,
-    policy: Policy,
-    kernel: Kernel,
-    where: Path,
-    names: Sequence[str],
-    before: int,
-    update: Update,
+    plan: Plan, name: str, what: Boot, names: Sequence[str], count: Count, stop: threading.Event
 ) -> list[Case]:
     """One guest, from the first of `names` to the last or to its death; what it ran."""
-    total, done = len(plan.suite.case), before
-    spec = _machine(plan, policy, kernel, where, names)
-    switched = Switched(policy.name, spec.cmdline, spec.console)
-
-    def watch(line: str) -> None:
-        nonlocal done
-        switched.watch(line)
-        if line.startswith('{"r":"result"'):
-            done += 1
-            update(done, total)
-
-    update(before, total)
+    spec = what.vm
     try:
-        guest.run(spec, _limits(plan.suite, names), watch)
+        plan.engine.boot(name, what, count, stop)
+    except WrongPolicy:
+        raise
     except GuestError:
         cases = _cases(plan, spec)
         if not cases or len(cases) > 1 and cases[-1].status != "died":
             raise
         return cases
-    switched.finish()
     check_file(spec.records)
     cases = _cases(plan, spec)
     if len(cases) != len(names):
-        raise GuestError(f"{len(cases)} of {len(names)} cases have a result", run_dir=where)
+        raise GuestError(f"{len(cases)} of {len(names)} cases have a result", run_dir=spec.run_dir)
     return cases
 
 

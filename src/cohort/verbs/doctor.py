@@ -13,6 +13,7 @@ import click
 from cohort import host, paths
 from cohort.errors import MissingTool
 from cohort.kernel import source
+from cohort.verbs.options import JSON
 from cohort.vm import accel
 from cohort.vm.accel import Probe
 
@@ -119,7 +120,7 @@ def _kvm() -> Check:
 
 
 @click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@JSON
 def command(as_json: bool) -> None:
     """Say what this host can do; exit 3 if something the lab needs is missing."""
     found = checks()

@@ -10,7 +10,9 @@ from cohort.kernel import build as builder
 from cohort.kernel import check, deb, frozen, kunit, overlay, source
 from cohort.kernel.build import KernelSpec
 from cohort.log import progress
+from cohort.verbs.options import as_json, config
 
+FRAGMENTS = "base,x86_64,lab,cohort"
 TREE = click.option(
     "--tree", type=click.Path(path_type=Path), help="A 6.12 kernel tree [default: the fetched one]."
 )
@@ -33,12 +35,7 @@ def fetch() -> None:
 @click.option("--revert", is_flag=True, help="Take Cohort off again, to the byte.")
 @click.option("--dry-run", is_flag=True, help="Say where each hunk belongs and change nothing.")
 @click.option("--check", "compiles", is_flag=True, help="Compile what is touched, beside the tree.")
-@click.option(
-    "--config",
-    default="base,x86_64,lab,cohort",
-    show_default=True,
-    help="For --check: fragments, or a .config to begin with.",
-)
+@config("For --check: fragments, or a .config to begin with.", FRAGMENTS)
 @click.option("--report", "counts", is_flag=True, help="Count what a frozen kernel would keep.")
 def patch(
     tree: Path | None, revert: bool, dry_run: bool, compiles: bool, config: str, counts: bool
@@ -79,9 +76,9 @@ def _put(tree: Path, revert: bool, dry_run: bool, compiles: bool) -> None:
 
 @command.command("build")
 @TREE
-@click.option("--config", default="base,x86_64,lab,cohort", show_default=True, help="Fragments.")
+@config("Fragments.", FRAGMENTS)
 @click.option("--stock", is_flag=True, help="The same without CONFIG_COHORT.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the path.")
+@as_json("the path")
 def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
     """Build the kernel of some fragments of configs/, and print the image's path.
 
@@ -99,13 +96,7 @@ def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
 
 @command.command("deb")
 @TREE
-@click.option(
-    "--config",
-    "name",
-    default="amd64",
-    show_default=True,
-    help="The distribution's: amd64, cloud-amd64, rt-amd64; or a .config.",
-)
+@config("The distribution's: amd64, cloud-amd64, rt-amd64; or a .config.", "amd64")
 @click.option(
     "--revision",
     type=click.IntRange(1),
@@ -113,8 +104,8 @@ def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
     show_default=True,
     help="Of the packages: a greater one replaces those that are installed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the paths.")
-def packages(tree: Path | None, name: str, revision: int, as_json: bool) -> None:
+@as_json("the paths")
+def packages(tree: Path | None, config: str, revision: int, as_json: bool) -> None:
     """Build Debian packages of the patched kernel, and print their paths.
 
     The configuration is the distribution's own with Cohort built in: an image and headers that
@@ -122,7 +113,7 @@ def packages(tree: Path | None, name: str, revision: int, as_json: bool) -> None
     --tree is built as it is: patch it first.
     """
     with progress() as board:
-        made = deb.build_packages(name, tree, revision, board.task(f"packages of {name}"))
+        made = deb.build_packages(config, tree, revision, board.task(f"packages of {config}"))
     if as_json:
         print(json.dumps({"release": made.release, "packages": [str(x) for x in made.files]}))
     else:
@@ -131,9 +122,9 @@ def packages(tree: Path | None, name: str, revision: int, as_json: bool) -> None
 
 @command.command("test")
 @TREE
-@click.option("--config", help="Fragments [default: the debug kernel's].")
+@config("Fragments [default: the debug kernel's].")
 @click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@as_json("lines")
 def test(tree: Path | None, config: str | None, timeout_s: float, as_json: bool) -> None:
     """Boot a kernel with the KUnit suites built in and print what they found."""
     spec = KernelSpec.variant("debug", tree=tree)

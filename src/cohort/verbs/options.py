@@ -1,10 +1,13 @@
 """Options that several verbs have: on each of them one word, one meaning and the same bounds."""
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
 from cohort.errors import UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 ACCELS = ("deterministic", "tcg", "kvm", "auto")
 ARCHES = ("x86_64", "arm64")
@@ -24,10 +27,30 @@ JOBS = click.option("--jobs", type=click.IntRange(1), help="Runs at a time [defa
 LAUNCHES = click.option(
     "--launches", type=int, help="App launches to replay [default: the workload's]."
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
-MEMORY = click.option(
-    "--memory", "memory_mb", type=int, help="Guest memory, MiB [default: the workload's]."
-)
+
+
+def as_json(instead_of: str) -> Callable[[Command], Command]:
+    """`--json`, and what is printed without it."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help=f"One JSON object instead of {instead_of}."
+    )
+
+
+def memory(default: str) -> Callable[[Command], Command]:
+    """`--memory`, and what says how much there is without it."""
+    return click.option(
+        "--memory", "memory_mb", type=int, help=f"Guest memory, MiB [default: {default}'s]."
+    )
+
+
+def config(said: str, default: str | None = None) -> Callable[[Command], Command]:
+    """`--config`: of what a kernel's configuration is made."""
+    shown = default is not None
+    return click.option("--config", "config", default=default, show_default=shown, help=said)
+
+
+JSON = as_json("the table")
+MEMORY = memory("the workload")
 TIMEOUT = click.option(
     "--timeout", "timeout_s", type=float, help="Give up a run after so many seconds."
 )
@@ -54,7 +77,7 @@ def _all_seeds(
     return tuple(dict.fromkeys(parse_seeds(",".join(given)))) if given else ()
 
 
-def _seeds(default: str | None, said: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _seeds(default: str | None, said: str) -> Callable[[Command], Command]:
     """`--seed`, by default `default`; `said` tells of it where it is not one for all."""
     return click.option(
         "--seed",
@@ -72,7 +95,7 @@ SEEDS = _seeds("1", "")
 STUDY_SEEDS = _seeds(None, " [default: the study's]")
 
 
-def of_runs(command: Callable[..., None]) -> Callable[..., None]:
+def of_runs(command: Command) -> Command:
     """The options that say what is run, how often, on what, and for how long."""
     for option in reversed((WORKLOAD, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, JOBS, FRESH)):
         command = option(command)

@@ -1,7 +1,7 @@
 """`cohort run`: one policy on one workload, its metrics on stdout."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCH, ARCHES, JSON, of_runs
+from cohort.verbs.options import ARCH, ARCHES, JSON, Command, config, of_runs
 
 if TYPE_CHECKING:
     from cohort.runs import Engine, RunDir
@@ -22,7 +22,7 @@ PERFETTO = click.option(
 )
 
 
-def on_cluster(command: Callable[..., None]) -> Callable[..., None]:
+def on_cluster(command: Command) -> Command:
     """The options that say where runs are made, for `engine`."""
     command = click.option(
         "--verify-share",
@@ -55,7 +55,7 @@ def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]
 @click.command("run")
 @click.argument("policy")
 @of_runs
-@click.option("--kernel", "configs", help="Kernel fragments, e.g. base,x86_64,lab,cohort,debug.")
+@config("The kernel's fragments [default: the policy's].")
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
 @JSON
@@ -68,7 +68,7 @@ def command(
     launches: int | None,
     seeds: tuple[int, ...],
     jobs: int | None,
-    configs: str | None,
+    config: str | None,
     tree: Path | None,
     append: tuple[str, ...],
     as_json: bool,
@@ -84,12 +84,12 @@ def command(
     from cohort.policy import load_policy
 
     kernel = None
-    if configs:
-        kernel = KernelSpec.from_fragments(configs, tree)
+    if config:
+        kernel = KernelSpec.from_fragments(config, tree)
         if options["arch"] not in (ARCHES[0], kernel.arch):
             raise UsageError(
-                f"--kernel {configs} is for {kernel.arch}, not for {options['arch']}",
-                f"--kernel {configs.replace(kernel.arch, options['arch'])}",
+                f"--config {config} is for {kernel.arch}, not for {options['arch']}",
+                f"--config {config.replace(kernel.arch, options['arch'])}",
             )
     elif tree:
         kernel = KernelSpec.variant("cohort", options["arch"], tree)

@@ -9,10 +9,11 @@ import click
 
 from cohort.log import progress
 from cohort.verbs.options import ARCH, FRESH, JOBS, JSON
+from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
     from cohort.results.scale import Counted, Rate, Row, Use
-    from cohort.runs import RunDir, RunSpec
+    from cohort.runs import Engine, RunDir, RunSpec
 
 POLICIES = ("none", "region", "cpb")
 
@@ -26,6 +27,7 @@ POLICIES = ("none", "region", "cpb")
 @FRESH
 @JSON
 @ARCH
+@on_cluster
 def command(
     policies: tuple[str, ...],
     free_running: bool,
@@ -35,6 +37,8 @@ def command(
     fresh: bool,
     as_json: bool,
     arch: str,
+    cluster: str | None,
+    verify_share: float,
 ) -> None:
     """Count acquisitions of each lock, and instructions under it, an operation.
 
@@ -52,10 +56,13 @@ def command(
     loaded = [load_policy(name) for name in names]
     if free_running:
         spec = RunSpec(loaded[0], load, launches, accel="tcg", fresh=fresh, arch=arch)
-        show_rates(rates(_run([spec], jobs)[0].records()), as_json)
+        with engine(cluster, verify_share) as where:
+            done = _run([spec], jobs, where)
+        show_rates(rates(done[0].records()), as_json)
         return
     specs = [RunSpec(policy, load, launches, fresh=fresh, arch=arch) for policy in loaded]
-    done = _run([*specs, *(_watched(spec) for spec in specs)], jobs)
+    with engine(cluster, verify_share) as where:
+        done = _run([*specs, *(_watched(spec) for spec in specs)], jobs, where)
     counted = [
         count(policy.name, list(plain.records()), list(watched.records()))
         for policy, plain, watched in zip(
@@ -74,11 +81,11 @@ def _watched(spec: "RunSpec") -> "RunSpec":
     return replace(spec, kernel=KernelSpec.variant("lockstat", spec.arch))
 
 
-def _run(specs: "Sequence[RunSpec]", jobs: int | None) -> "list[RunDir]":
+def _run(specs: "Sequence[RunSpec]", jobs: int | None, where: "Engine | None") -> "list[RunDir]":
     from cohort.runs import execute_matrix
 
     with progress() as board:
-        return execute_matrix(specs, jobs, board.task("scale, launches"))
+        return execute_matrix(specs, jobs, board.task("scale, launches"), where)
 
 
 def show_counted(counted: "Sequence[Counted]", as_json: bool) -> None:

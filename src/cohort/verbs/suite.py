@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,11 +14,14 @@ import click
 from cohort import host, paths
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
+from cohort.verbs.options import as_json, config, memory
+from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
     from cohort.kernel.build import Kernel, KernelSpec
     from cohort.log import Board
     from cohort.policy import Policy
+    from cohort.runs import Engine
     from cohort.suites.results import Outcome
     from cohort.suites.root import Kind
     from cohort.suites.runner import Machine, Plan
@@ -32,20 +36,21 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--policies", default=POLICIES, show_default=True, help="The first is compared with.")
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Where NAME lies.")
 @click.option("--case", "cases", multiple=True, help="Only this case of it; may be repeated.")
-@click.option("--kernel", "fragments", help="Fragments [default: the policy's, and suite].")
+@config("The kernel's fragments [default: the policy's, and suite].")
 @click.option("--debug", is_flag=True, help="On the kernel with every checker; a warning ends it.")
 @click.option("--root", type=click.Choice(["debian", "initramfs"]), default="debian")
 @click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
-@click.option("--memory", "memory_mb", type=int, help="MiB [default: the suite's].")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the tables.")
+@memory("the suite")
+@as_json("the tables")
 @click.option("--junit", type=FILE, help="Write the results as JUnit's XML, too.")
 @click.option("--ktap", type=FILE, help="Write the results as KTAP, too.")
+@on_cluster
 def command(
     name: str,
     policies: str,
     directory: Path | None,
     cases: tuple[str, ...],
-    fragments: str | None,
+    config: str | None,
     debug: bool,
     root: "Kind",
     cpus: int,
@@ -53,6 +58,8 @@ def command(
     as_json: bool,
     junit: Path | None,
     ktap: Path | None,
+    cluster: str | None,
+    verify_share: float,
 ) -> None:
     """Run the suite NAME under each policy, and tell every case that differs from the first.
 
@@ -68,14 +75,15 @@ def command(
     from cohort.suites.runner import Machine, choose_cases
     from cohort.suites.schema import load_directory, load_suite
 
-    if fragments is not None and debug:
-        raise UsageError("--kernel does not go with --debug", "name the fragment debug instead")
+    if config is not None and debug:
+        raise UsageError("--config does not go with --debug", "name the fragment debug instead")
     suite = load_suite(name) if directory is None else load_directory(directory, name)
     suite = choose_cases(suite, cases)
     loaded = [load_policy(x) for x in dict.fromkeys(policies.split(","))]
-    specs = [_kernel_spec(policy, fragments, debug) for policy in loaded]
+    specs = [_kernel_spec(policy, config, debug) for policy in loaded]
     machine = Machine(cpus, memory_mb or suite.memory_mb, debug)
-    outcomes = _run(suite, loaded, specs, root, machine)
+    with engine(cluster, verify_share) as where:
+        outcomes = _run(suite, loaded, specs, root, machine, where)
     if junit is not None:
         host.write_text(junit, output.junit(suite.name, outcomes))
     if ktap is not None:
@@ -88,12 +96,12 @@ def command(
         raise Failed(f"{suite.name}: {len(found)} results differ from {loaded[0].name}")
 
 
-def _kernel_spec(policy: "Policy", fragments: str | None, debug: bool) -> "KernelSpec":
+def _kernel_spec(policy: "Policy", config: str | None, debug: bool) -> "KernelSpec":
     """The kernel to build for a policy: its own variant with what suites want to find."""
     from cohort.kernel.build import KernelSpec
 
-    if fragments is not None:
-        return KernelSpec.from_fragments(fragments)
+    if config is not None:
+        return KernelSpec.from_fragments(config)
     spec = KernelSpec.variant(policy.kernel)
     return replace(spec, configs=(*spec.configs, "suite", *(("debug",) if debug else ())))
 
@@ -104,23 +112,44 @@ def _run(
     specs: "Sequence[KernelSpec]",
     root: "Kind",
     machine: "Machine",
+    where: "Engine | None",
 ) -> "list[Outcome]":
-    """Build what is needed, then one guest after the other."""
+    """Build what is needed, then a guest after the other, or all policies' at a time if `where` is
+    a cluster."""
+    from cohort import runs
     from cohort.kernel import build
     from cohort.suites import runner
 
     with progress() as board:
         kernels = {x: build.build(x, board.task(f"kernel {x.name}")) for x in dict.fromkeys(specs)}
         plan = _plan(suite, kernels[specs[0]], root, machine, board)
+        plan = replace(plan, engine=where or runs.Here())
         for policy in policies:
             plan.check(policy)
-        outcomes = []
-        for policy, spec in zip(policies, specs, strict=True):
-            where = paths.made("suites", "runs", suite.name) / policy.name
-            task = board.task(f"{suite.name} under {policy.name}, cases")
-            outcomes.append(runner.run(plan, policy, kernels[spec], where, task))
-            _write_meta(where, plan, policy, kernels[spec])
-        return outcomes
+        runner.expect(plan, policies)
+        calls = [
+            _call(plan, policy, kernels[spec], board)
+            for policy, spec in zip(policies, specs, strict=True)
+        ]
+        # A guest here has several CPUs, and its cases have limits of time.
+        return runs.together(calls, where.width(len(calls)) if where else 1)
+
+
+def _call(
+    plan: "Plan", policy: "Policy", kernel: "Kernel", board: "Board"
+) -> "Callable[[threading.Event], Outcome]":
+    """Run the suite under a policy, and leave what was run beside it."""
+    from cohort.suites import runner
+
+    directory = paths.made("suites", "runs", plan.suite.name) / policy.name
+    task = board.task(f"{plan.suite.name} under {policy.name}, cases")
+
+    def call(stop: threading.Event) -> "Outcome":
+        outcome = runner.run(plan, policy, kernel, directory, task, stop)
+        _write_meta(directory, plan, policy, kernel)
+        return outcome
+
+    return call
 
 
 def _plan(

@@ -23,16 +23,18 @@ BOOTS = 3
 """Boots after which a stale breakpoint is a failure like others."""
 
 Count = Callable[[int], None]
-"""Called with the number of apps launched so far."""
+"""Called with the number of records so far that tell of progress: of apps launched, in a phone."""
 
 
 @dataclass(frozen=True)
 class Boot:
-    """A machine to boot, the policy that messages name, and when to give up."""
+    """A machine to boot, the policy that messages name, when to give up, and the kind of record
+    that tells of progress."""
 
     vm: VmSpec
     policy: str
     limits: Limits
+    counted: str = "launch"
 
 
 def boot(what: Boot, count: Count, stop: threading.Event) -> float:
@@ -63,14 +65,15 @@ def _ran_stale(vm: VmSpec) -> bool:
 def _boot(what: Boot, count: Count, stop: threading.Event) -> float:
     """The same, once."""
     switched = Switched(what.policy, what.vm.cmdline, what.vm.console)
-    launches = 0
+    begins = f'{{"r":"{what.counted}"'
+    counted = 0
 
     def watch(line: str) -> None:
-        nonlocal launches
+        nonlocal counted
         switched.watch(line)
-        if line.startswith('{"r":"launch"'):
-            launches += 1
-            count(launches)
+        if line.startswith(begins):
+            counted += 1
+            count(counted)
 
     wall = guest.run(what.vm, what.limits, watch, stop)
     switched.finish()

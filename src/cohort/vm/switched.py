@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cohort import switches
-from cohort.errors import GuestError
+from cohort.errors import WrongPolicy
 from cohort.vm import guest
 
 SCHEMES = ("region", "cpb", "rightsize")
@@ -43,7 +43,7 @@ class Switched:
         self._heard = False
 
     def watch(self, line: str) -> None:
-        """Take one record line. GuestError if the kernel says that a scheme is not as asked."""
+        """Take one record line. WrongPolicy if the kernel says that a scheme is not as asked."""
         if not line.startswith('{"r":"switches"'):
             return
         self._heard = True
@@ -51,7 +51,7 @@ class Switched:
             raise self._error(f"{', '.join(wrong)}, after a boot with {self._asked()}")
 
     def finish(self) -> None:
-        """GuestError if the guest has ended without a word of its kernel."""
+        """WrongPolicy if the guest has ended without a word of its kernel."""
         if not self._heard:
             raise self._error("the guest did not tell what the kernel made of its switches")
 
@@ -59,11 +59,11 @@ class Switched:
         given = [word for word in self._words if switches.is_cohorts(word)]
         return " ".join(given) or "no switch of Cohort's"
 
-    def _error(self, what: str) -> GuestError:
+    def _error(self, what: str) -> WrongPolicy:
         console = guest.console_lines(self._console)
         log = [x for x in console if "cohort" in x and "ommand line: " not in x][:_LOG_LINES]
         said = "; ".join(log) or "nothing about Cohort"
-        return GuestError(
+        return WrongPolicy(
             f"this is no run of policy {self._policy}: {what}\nthe kernel's log says: {said}"
         )
 

@@ -1,0 +1,63 @@
+"""Options of the verbs: one word, one thing."""
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from cohort.cli import cohort
+
+OTHERS = {
+    "--check": "of a patch: compile; of a study: exit 1; of results: compare, and write nothing",
+    "--report": "of a patch: counts instead; of a comparison: a page in a file",
+    "--root": "of a live machine: where its files are; of a suite: what the guest boots into",
+}
+"""Words that mean another thing on another verb. None is to come."""
+
+
+def verbs(command: click.Command = cohort, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All verbs, and those of the groups among them, by what is typed."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for word in command.list_commands(context):
+            inner = command.get_command(context, word)
+            assert inner is not None
+            yield from verbs(inner, f"{name} {word}".strip())
+
+
+def words() -> Iterator[tuple[str, str, click.Option]]:
+    """Every word of an option with its verb."""
+    for verb, command in verbs():
+        for option in command.params:
+            if isinstance(option, click.Option):
+                yield from ((word, verb, option) for word in option.opts)
+
+
+def test_a_word_is_the_same_option_on_every_verb() -> None:
+    kinds: dict[str, set[tuple[object, ...]]] = {}
+    for word, _, option in words():
+        kind = (option.name, type(option.type), option.is_flag, option.multiple)
+        kinds.setdefault(word, set()).add(kind)
+    assert {word for word, found in kinds.items() if len(found) > 1} == set(OTHERS)
+
+
+def test_an_option_has_the_same_word_on_every_verb() -> None:
+    """By what the verb's function calls it."""
+    spelt: dict[str | None, set[tuple[str, ...]]] = {}
+    for _, _, option in words():
+        spelt.setdefault(option.name, set()).add(tuple(option.opts))
+    assert {name: found for name, found in spelt.items() if len(found) > 1} == {}
+
+
+MAKE_RUNS = ("run", "compare", "study", "scale", "tune")
+
+
+@pytest.mark.parametrize("verb", MAKE_RUNS)
+def test_verbs_that_make_runs_have_the_same_options(verb: str) -> None:
+    known = {word for word, name, _ in words() if name == verb}
+    assert known >= {"--launches", "--jobs", "--fresh", "--json", "--arch", "--cluster"}
+
+
+def test_all_that_can_run_elsewhere_run_on_a_cluster() -> None:
+    assert {name for word, name, _ in words() if word == "--cluster"} == {*MAKE_RUNS, "suite"}
