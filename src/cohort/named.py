@@ -1,9 +1,28 @@
 """What lies in a directory of TOML files and is called by its name: policies, workloads."""
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 from cohort.errors import UsageError
+
+
+def near(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the one of the known names that may be meant; None if none is near."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else None
+
+
+def hint(name: str, known: Iterable[str], said: str = "known") -> str:
+    """The same, or all names that there are: of fifty the one that is meant would be lost."""
+    known = list(known)
+    return near(name, known) or f"{said}: {', '.join(known)}"
+
+
+def with_hint(message: str) -> tuple[str, str | None]:
+    """A message that ends in such a hint, behind a semicolon, and the hint by itself."""
+    said, _, meant = message.partition("; did you mean ")
+    return said, f"did you mean {meant}" if meant else None
 
 
 def find(kind: str, name_or_path: str, directory: Path, known: list[str]) -> Path:
@@ -15,8 +34,5 @@ def find(kind: str, name_or_path: str, directory: Path, known: list[str]) -> Pat
         return Path(name_or_path)
     path = directory / f"{name_or_path}.toml"
     if not path.is_file():
-        close = difflib.get_close_matches(name_or_path, known, n=1)
-        # Of fifty names the one that is meant is lost.
-        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
-        raise UsageError(f"no {kind} named {name_or_path!r}", hint)
+        raise UsageError(f"no {kind} named {name_or_path!r}", hint(name_or_path, known))
     return path

@@ -9,7 +9,8 @@ import pytest
 
 from cohort.errors import CohortError
 from cohort.paths import ROOT
-from cohort.results.catalogue import BY_NAME, METRICS
+from cohort.results import catalogue
+from cohort.results.catalogue import BY_NAME, METRICS, Metric
 from cohort.results.frames import unusable_index
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
@@ -404,6 +405,30 @@ def test_the_reference_defines_every_metric_with_unit_and_direction() -> None:
     documented = {row[1].strip("`"): (row[2], row[3]) for row in rows if len(row) > 4}
     for metric in METRICS:
         assert documented.get(metric.name) == (metric.unit or "-", metric.better), metric.name
+
+
+CATALOGUE = {
+    "title": "G",
+    "special": True,
+    "metrics": [
+        {"name": "a{}", "each": [1, 2], "title": "A {}", "better": "lower", "shown": [2]},
+        {"name": "b", "title": "B", "better": "higher", "unit": "s", "special": False},
+    ],
+}
+
+
+def test_a_catalogue_has_families_and_what_a_group_has_in_common() -> None:
+    assert catalogue.read({"group": [CATALOGUE]}) == (
+        Metric("a1", "A 1", "", "lower", "G", 0, False, True),
+        Metric("a2", "A 2", "", "lower", "G", 0, True, True),
+        Metric("b", "B", "s", "higher", "G", 0, True, False),
+    )
+    with pytest.raises(ValueError, match="two metrics are called a1"):
+        catalogue.read({"group": [CATALOGUE, CATALOGUE]})
+    with pytest.raises(ValueError, match="better"):
+        catalogue.read({"group": [{"title": "G", "metrics": [{"name": "a", "title": "A"}]}]})
+    with pytest.raises(ValueError, match="extra"):
+        catalogue.read({"group": [CATALOGUE | {"show": True}]})
 
 
 def test_the_reference_lists_every_series() -> None:

@@ -3,10 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from cohort.results.catalogue import BLOCK_ORDERS, METRICS, ORDERS, WORKERS
+from cohort.results.catalogue import METRICS, ORDERS
 from cohort.results.frames import Floats, Frames, pages_by_order
 
 Number = float | int | None
+
+WORKERS = (1, 2, 4)
+"""The numbers of CPUs that fault at once in a throughput experiment."""
+
+BLOCK_ORDERS = (0, 4, 8)
+"""The orders of an I/O buffer's pieces."""
 
 _EXIT = tuple(m.name for m in METRICS if m.name.startswith(("freed_", "own_", "touch_")))
 

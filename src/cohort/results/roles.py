@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from cohort.results.catalogue import METRICS, PIECE_ORDERS, TRUSTED_APPS
+from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
 from cohort.results.frames import (
     MIB,
@@ -20,6 +20,12 @@ TRUSTED = "trusted"
 
 ALL_NODES = (1 << 62) - 1
 """A mask of every node a record may name."""
+
+TRUSTED_APPS = ("phone", "sms")
+"""The trusted apps whose launches the VNODE paper tells."""
+
+PIECE_ORDERS = (0, 10)
+"""The orders of which the VNODE paper counts free pieces."""
 
 KIB = 1024
 

@@ -3,13 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from cohort.results.catalogue import METRICS, ORDERS, SIZE_POWERS
+from cohort.results.catalogue import METRICS, ORDERS
 from cohort.results.experiments import Number
 from cohort.results.frames import all_orders
 
 SIZE_GROUP = "Sizes of reclaim and allocation"
 RECLAIMS = ("lru_kswapd", "lru_other", "slab_kswapd", "slab_other")
 """What the paper counts as one reclaim: a batch from the LRU, a call of a shrinker."""
+
+SIZE_POWERS = tuple(range(15))
+"""The powers of two by which sizes are sorted; the last has all that is larger."""
 
 _LARGE = 5  # the paper's bound: 2^5 pages
 _NAMES = tuple(m.name for m in METRICS if m.group == SIZE_GROUP)
