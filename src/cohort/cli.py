@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import click
 
-from cohort import __version__, log
+from cohort import __version__, log, named
 from cohort.errors import CohortError, from_oserror
 
 EXIT_INTERRUPTED = 130
@@ -41,8 +41,11 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb's module, imported now."""
+        """The verb's module, imported now. Ends with a click.UsageError for an unknown one."""
         if cmd_name not in VERBS:
+            if not ctx.resilient_parsing:
+                near = named.near(cmd_name, VERBS)
+                ctx.fail(f"No such command {cmd_name!r}.{f' D{near[1:]}' if near else ''}")
             return None
         command = importlib.import_module(f"cohort.verbs.{cmd_name}").command
         assert isinstance(command, click.Command)
@@ -82,6 +85,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except CohortError as error:
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
+        # The nearest name comes first, and of three that are listed none is meant.
+        del (getattr(error, "possibilities", None) or [])[1:]
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):

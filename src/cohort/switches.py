@@ -8,6 +8,7 @@ kernel under a wrong name. The bounds are the kernel's. What only a booted kerne
 import re
 from collections.abc import Iterable, Sequence
 
+from cohort import named
 from cohort.errors import UsageError
 
 MIB = 1 << 20
@@ -46,7 +47,7 @@ def check(words: Sequence[str], where: str) -> None:
     """UsageError, beginning with `where`, for the first word the kernel would refuse."""
     for word in words:
         if what := problem(word):
-            raise UsageError(f"{where}: {what}")
+            raise UsageError(*named.with_hint(f"{where}: {what}"))
     if clash := conflict(words):
         raise UsageError(f"{where}: {clash[1]}")
 
@@ -90,7 +91,7 @@ def problem(word: str) -> str | None:
     if not is_cohorts(word):
         return None
     if name not in PARAMETERS:
-        return f"{word}: no such parameter, known: {_list(PARAMETERS)}"
+        return f"{word}: no such parameter; {named.hint(name, PARAMETERS)}"
     if name == "cohort":
         return _scheme_problem(word, value)
     if name in NUMBERS:
@@ -153,7 +154,7 @@ def _scheme_problem(word: str, value: str) -> str | None:
     schemes = value.split(",")
     unknown = [scheme for scheme in schemes if scheme not in SCHEMES]
     if unknown:
-        return f"{word}: no scheme {unknown[0]!r}, known: {_list(SCHEMES)}"
+        return f"{word}: no scheme {unknown[0]!r}; {named.hint(unknown[0], SCHEMES)}"
     if set(schemes) >= RIVALS:
         return f"{word}: {' and '.join(sorted(RIVALS))} exclude each other"
     if len(schemes) > 1 and "off" in schemes:

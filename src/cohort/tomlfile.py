@@ -3,7 +3,6 @@
 A bad file is a UsageError "file:line: key: what is wrong".
 """
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from cohort import named
 from cohort.errors import UsageError
 
 Table = dict[str, Any]
@@ -63,7 +63,11 @@ def read_extending(
     if not base.is_file() or (base == path and other.is_file()):
         base = other
     if not isinstance(parent, str) or not base.is_file():
-        raise UsageError(f"{where}: no {kind} {parent!r} beside this file or in {shipped}")
+        names = sorted({x.stem for folder in (path.parent, shipped) for x in folder.glob("*.toml")})
+        raise UsageError(
+            f"{where}: no {kind} {parent!r} beside this file or in {shipped}",
+            named.near(str(parent), names),
+        )
     if base in (path, *children):
         raise UsageError(f"{where}: goes round in a circle")
     inherited = read_extending(base, kind, shipped, merge, check, (path, *children))
@@ -84,13 +88,46 @@ def explain(path: Path, error: ValidationError, kind: str, model: type[BaseModel
     if not key and ": " in what:
         where, what = what.split(": ", 1)
         key = [int(x) if x.isdigit() else x for x in where.split(".")]
+    what, hint = named.with_hint(what)
     shown = ".".join(f'"{x}"' if "." in str(x) else str(x) for x in key)
     line = line_of(path.read_text(encoding="utf-8"), key)
-    hint = None
     if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(key[-1]), _keys(model), n=1)
-        hint = f"did you mean {near[0]}?" if near else None
+        here = _keys_at(model.model_json_schema(), problem["loc"][:-1])
+        hint = named.near(str(key[-1]), here) or named.near(str(key[-1]), _keys(model))
     return UsageError(f"{path}:{line}: {shown or kind}: {what}", hint)
+
+
+def _keys_at(schema: Table, place: Key) -> list[str]:
+    """The keys of the table at that place; none if the schema does not say."""
+    reached = [schema]
+    for part in place:
+        reached = [inner for table in reached for inner in _inside(schema, table, part)]
+    tables = [table for one in reached for table in _alternatives(schema, one)]
+    return [key for table in tables for key in table.get("properties", {})]
+
+
+def _inside(schema: Table, table: Table, part: str | int) -> list[Table]:
+    """What a part of a key leads to, from there."""
+    found = []
+    for one in _alternatives(schema, table):
+        if isinstance(part, int):
+            inner = [one.get("items")]
+        elif part in one.get("properties", {}):
+            inner = [one["properties"][part]]
+        else:
+            inner = [one.get("additionalProperties"), *one.get("patternProperties", {}).values()]
+        found += [x for x in inner if isinstance(x, dict)]
+    return found
+
+
+def _alternatives(schema: Table, table: Table) -> list[Table]:
+    """A part of a schema, or all that may stand for it."""
+    if "$ref" in table:
+        return _alternatives(schema, schema["$defs"][table["$ref"].rpartition("/")[2]])
+    several = table.get("anyOf") or table.get("oneOf") or table.get("allOf")
+    if several:
+        return [x for one in several for x in _alternatives(schema, one)]
+    return [table]
 
 
 def _keys(model: type[BaseModel]) -> set[str]:

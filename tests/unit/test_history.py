@@ -111,7 +111,7 @@ def test_the_newest_is_first_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[kills]\nmost = 1.0\nwhy = 'x'", "greater than 1"),
+        ("[kills]\nmost = 1.0\nwhy = 'x'", "history.toml:2: kills.most: .* greater than 1"),
         ("[kills]\nmost = 1.1", "why"),
         ("[killz]\nmost = 1.1\nwhy = 'x'", "there is no metric killz"),
         ("kills", "history.toml"),

@@ -46,9 +46,12 @@ def test_a_line_that_is_no_request_is_named(tmp_path: Path) -> None:
         config.merge(("base",), where)
 
 
-def test_an_unknown_fragment_lists_the_known(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there are: base"):
-        config.merge(("bass",), fragments(tmp_path, base=""))
+def test_an_unknown_fragment_names_the_nearest_or_lists_the_known(tmp_path: Path) -> None:
+    where = fragments(tmp_path, base="", arm64="")
+    with pytest.raises(UsageError, match=r"did you mean base\?"):
+        config.merge(("bass",), where)
+    with pytest.raises(UsageError, match="there are: arm64, base"):
+        config.merge(("lab",), where)
 
 
 def test_variants() -> None:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from cohort import paths
+from cohort import named, paths
 from cohort.errors import BuildError, UsageError
 
 LINE = re.compile(r"^(?:(CONFIG_\w+)=(.+)|# (CONFIG_\w+) is not set)$")
@@ -36,8 +36,10 @@ def merge(names: tuple[str, ...], where: Path = paths.CONFIGS) -> dict[str, Requ
     for name in names:
         path = where / f"{name}.config"
         if not path.is_file():
-            known = ", ".join(sorted(x.stem for x in where.glob("*.config")))
-            raise UsageError(f"no configuration fragment {name}", f"there are: {known}")
+            known = sorted(x.stem for x in where.glob("*.config"))
+            raise UsageError(
+                f"no configuration fragment {name}", named.hint(name, known, "there are")
+            )
         merged |= parse(path.read_text(), f"{where.name}/{path.name}")
     return merged
 

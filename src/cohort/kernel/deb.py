@@ -3,13 +3,12 @@
 The kernel's own `bindeb-pkg` makes them: an image, and headers for modules of others.
 """
 
-import difflib
 import lzma
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from cohort import host, paths
+from cohort import host, named, paths
 from cohort.errors import BuildError, MissingTool, UsageError
 from cohort.kernel import build, config, source
 from cohort.kernel.build import ERROR_LINES
@@ -57,8 +56,7 @@ def base_config(name: str, where: Path = CONFIGS) -> str:
             f"apt-get install {where.name}, or name a .config: --config FILE",
         )
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known)}"
+        hint = named.hint(name, known, "there are")
         raise UsageError(f"no file and no configuration of the distribution: {name}", hint)
     return lzma.decompress(known[name].read_bytes()).decode()
 

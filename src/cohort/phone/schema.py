@@ -10,6 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from cohort import named
+
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,14}$")]
 EXPERIMENTS = ("exit", "throughput", "bench", "orders", "scale")
 ProcessClass = Literal["persistent", "service", "normal"]
@@ -489,16 +491,21 @@ class Workload(Strict):
             return
         app = self.app.get(self.camera.app)
         if app is None or app.home:
-            raise ValueError(f"camera.app: there is no app {self.camera.app!r} to launch")
+            raise ValueError(f"camera.app: {self._no_app(self.camera.app)}")
         if not any(x.weight.value for name, x in self.app.items() if name != self.camera.app):
             raise ValueError("app: no app but the camera is ever launched")
+
+    def _no_app(self, name: str) -> str:
+        """What is said of a name that is no app's, or only the launcher's."""
+        near = named.near(name, [x for x, app in self.app.items() if not app.home])
+        return f"there is no app {name!r} to launch{f'; {near}' if near else ''}"
 
     def _check_use(self) -> None:
         if self.use is None:
             return
         unknown = [name for name in self.use.apps if name not in self.app]
         if unknown:
-            raise ValueError(f"use.apps: there is no app {unknown[0]!r}")
+            raise ValueError(f"use.apps: {self._no_app(unknown[0])}")
         if self.use.background.value > len(self.others):
             raise ValueError(f"use.background: there are only {len(self.others)} other apps")
 
@@ -508,11 +515,11 @@ class Workload(Strict):
         other = "use" if self.use is not None else "camera" if self.camera is not None else None
         if other is not None:
             raise ValueError(f"rounds: there is a table {other} already")
-        named = {"rounds.camera": [self.rounds.camera], "rounds.favourites": self.rounds.favourites}
-        for key, names in named.items():
+        apps = {"rounds.camera": [self.rounds.camera], "rounds.favourites": self.rounds.favourites}
+        for key, names in apps.items():
             unknown = [x for x in names if x not in self.app or self.app[x].home]
             if unknown:
-                raise ValueError(f"{key}: there is no app {unknown[0]!r} to launch")
+                raise ValueError(f"{key}: {self._no_app(unknown[0])}")
         if not set(self.rounds.favourites) <= set(self.in_rounds):
             raise ValueError("rounds.favourites: each needs a weight and a turn in the round")
 
@@ -538,4 +545,6 @@ class Workload(Strict):
             everybody["native_role"] = self.native_role
         for where, role in everybody.items():
             if (role is not None or self.roles) and role not in self.roles:
-                raise ValueError(f"{where}: {role!r} is not one of the roles {self.roles}")
+                near = named.near(str(role), self.roles)
+                hint = f"; {near}" if near else ""
+                raise ValueError(f"{where}: {role!r} is not one of the roles {self.roles}{hint}")

@@ -5,15 +5,15 @@ commit after the other, in the order in which they were added. Judged is OURS in
 the same commit, as both change where the guest or the workload does.
 """
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
+from cohort import tomlfile
 from cohort.errors import UsageError
-from cohort.results.catalogue import BY_NAME
+from cohort.results.catalogue import BY_NAME, meant
 from cohort.results.figures import Figures
 from cohort.results.records import Record, read_set, values, write_lines
 from cohort.results.spread import spread
@@ -34,15 +34,21 @@ class Bound(BaseModel):
     why: str
 
 
+class Bounds(RootModel[dict[str, Bound]]):
+    """The file, by metric."""
+
+
 def read_bounds(path: Path) -> dict[str, Bound]:
     """The bounds by metric, in the file's order. UsageError for a file that is none."""
+    text, data = tomlfile.read(path, "bounds")
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-        bounds = {name: Bound.model_validate(bound) for name, bound in found.items()}
-    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise UsageError(f"{path}: {error}") from error
-    if unknown := [name for name in bounds if name not in BY_NAME]:
-        raise UsageError(f"{path}: there is no metric {', '.join(unknown)}")
+        bounds = Bounds.model_validate(data).root
+    except ValidationError as error:
+        raise tomlfile.explain(path, error, "bounds", Bounds) from error
+    for name in bounds:
+        if name not in BY_NAME:
+            line = tomlfile.line_of(text, [name])
+            raise UsageError(f"{path}:{line}: there is no metric {name}", meant(name))
     return bounds
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from cohort import policy_page
 from cohort.errors import Failed
 from cohort.results import history, record_schema
-from cohort.results.catalogue import BY_NAME, ORDERS, Metric
+from cohort.results.catalogue import BY_NAME, ORDERS, Metric, meant
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
 from cohort.results.records import ONE_PHONE, Record, check_build, read_set, values
@@ -112,7 +112,7 @@ class Sheet:
         drawn: Picture = {}
         self._of(table, labels)
         for label in labels:
-            shown = {x: self._spread(table, label, BY_NAME[x]) for x in names}
+            shown = {x: self._spread(table, label, self._metric(table, x)) for x in names}
             drawn[label] = {x: (s.median, s.low, s.high) for x, s in shown.items() if s is not None}
         file = f"{table}-{family.strip('_')}.svg"
         self.pictures[file] = drawn
@@ -158,10 +158,14 @@ class Sheet:
 
     def _shown(self, table: str, column: Column, name: str) -> Cell:
         self._of(table, [column])
-        if name not in BY_NAME:
-            raise Failed(f"{self.name}: table {table}: there is no metric {name}")
-        metric = BY_NAME[name]
+        metric = self._metric(table, name)
         return Cell(metric, self._spread(table, self._winner(table, column, metric), metric))
+
+    def _metric(self, table: str, name: str) -> Metric:
+        """Failed for a name that is no metric's."""
+        if name not in BY_NAME:
+            raise Failed(f"{self.name}: table {table}: there is no metric {name}; {meant(name)}")
+        return BY_NAME[name]
 
     def _median(self, table: str, column: Column, name: str) -> float:
         found = self._shown(table, column, name).spread

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from cohort import named, paths, tomlfile
-from cohort.results.catalogue import BY_NAME
+from cohort.results.catalogue import BY_NAME, meant
 
 Value = str | int
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -17,7 +17,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 def _metric_name(value: str) -> str:
     if value not in BY_NAME:
-        raise ValueError(f"no metric {value!r}; docs/reference/metrics.md lists them")
+        raise ValueError(f"no metric {value!r}; {meant(value)}")
     return value
 
 
@@ -175,7 +175,8 @@ class Study(Strict):
             raise ValueError(f"run: two columns are called {twice[0]!r}")
         for key, label in self._mentions():
             if label not in labels:
-                raise ValueError(f"{key}: no column {label!r}, there are: {', '.join(labels)}")
+                hint = named.hint(label, labels, "there are")
+                raise ValueError(f"{key}: no column {label!r}; {hint}")
         return self
 
     def _mentions(self) -> Iterator[tuple[str, str]]:

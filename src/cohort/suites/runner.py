@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cohort import host, switches
+from cohort import host, named, switches
 from cohort.errors import GuestError, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.log import Update
@@ -197,5 +197,8 @@ def choose_cases(suite: Suite, names: Sequence[str]) -> Suite:
     if not names:
         return suite
     if unknown := [name for name in names if name not in suite.case]:
-        raise UsageError(f"suite {suite.name} has no case {', '.join(unknown)}")
+        raise UsageError(
+            f"suite {suite.name} has no case {', '.join(unknown)}",
+            named.hint(unknown[0], suite.case, "it has"),
+        )
     return suite.model_copy(update={"case": {name: suite.case[name] for name in names}})

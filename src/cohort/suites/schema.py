@@ -105,6 +105,7 @@ def _validate(path: Path, data: dict[str, Any], name: str) -> Suite:
         suite = Suite.model_validate({"name": name, **data})
     except ValidationError as error:
         raise tomlfile.explain(path, error, "suite", Suite) from error
-    if unknown := set(suite.longer) - set(suite.case):
-        raise UsageError(f"{path}: longer: no case {', '.join(sorted(unknown))}")
+    if unknown := sorted(set(suite.longer) - set(suite.case)):
+        hint = named.hint(unknown[0], suite.case, "there are")
+        raise UsageError(f"{path}: longer: no case {', '.join(unknown)}", hint)
     return suite
