@@ -1,5 +1,6 @@
 """Workload files: the shipped one, and errors that name file, line and key."""
 
+import json
 import re
 from pathlib import Path
 
@@ -144,6 +145,26 @@ def test_sequence_is_the_seeds() -> None:
 def _conf(**changes: object) -> str:
     arguments = {"seed": 1, "launches": 5, "writes": [], "time": "virtual"} | changes
     return render_conf(load_workload("phone-2g"), **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_names_fit_into_the_guest(name: str) -> None:
+    """It refuses one that is too long, or that JSON would have otherwise."""
+    header = (paths.ROOT / "guest" / "phone.h").read_text()
+    rooms = re.findall(r"^struct (profile|role|program) \{\n\tchar name\[(\d+)\]", header, re.M)
+    room = {kind: int(size) for kind, size in rooms}
+    rooms_of = {"proc": "profile", "app": "profile", "role": "role", "program": "program"}
+    workload = load_workload(name)
+    launches = workload.launches.value
+    text = render_conf(workload, seed=1, launches=launches, writes=[], time="virtual")
+    named = [line.split(" ")[:2] for line in text.splitlines() if " " in line]
+    wrong = [
+        word
+        for verb, word in named
+        if verb in rooms_of
+        and (len(word) >= room[rooms_of[verb]] or json.dumps(word) != f'"{word}"')
+    ]
+    assert wrong == []
 
 
 def test_conf_has_all_the_guest_wants() -> None:
