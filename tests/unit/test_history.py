@@ -90,6 +90,16 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
     assert history.losses([*records, *both("d", kills=121)], BOUNDS) == []
 
 
+def test_what_was_none_at_all_is_a_loss_as_well() -> None:
+    never, some, lost = both("a", kills=0), both("b", kills=1), both("c", kills=1, resume_share=0)
+    assert history.losses([*never, *both("x", kills=0)], BOUNDS) == []
+    assert "kills: 0.010 x none on b, 0.000 on a: inf times worse" in str(
+        history.losses([*never, *some], BOUNDS)
+    )
+    assert "resume_share: 0.000 x none on c" in str(history.losses([*some, *lost], BOUNDS))
+    assert history.losses([*some, *both("d", kills=0)], BOUNDS) == []
+
+
 def test_what_changes_for_both_is_no_loss() -> None:
     records = [*both("a"), run("b", "none", kills=200), run("b", "region", kills=200)]
     assert history.losses(records, BOUNDS) == []

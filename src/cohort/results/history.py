@@ -6,6 +6,7 @@ the same commit, as both change where the guest or the workload does.
 """
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from statistics import median
 
@@ -75,8 +76,17 @@ def commits(records: Sequence[Record]) -> list[str]:
 
 def times_rival(records: Sequence[Record], metric: str) -> float | None:
     """OURS in times of RIVAL, at the median over the seeds; None where RIVAL has 0 or nothing."""
-    ours, theirs = ([x for x in values(records, one, metric) if x] for one in (OURS, RIVAL))
-    return median(ours) / median(theirs) if ours and theirs else None
+    known = ([x for x in values(records, one, metric) if x is not None] for one in (OURS, RIVAL))
+    ours, theirs = (median(found) if found else None for found in known)
+    return ours / theirs if ours is not None and theirs else None
+
+
+def _times_worse(metric: str, before: float, now: float) -> float:
+    """How many times worse it is now; below 1 if it is better. What was 0 may be infinitely so."""
+    good, bad = (before, now) if BY_NAME[metric].better == "lower" else (now, before)
+    if bad == good:
+        return 1.0
+    return bad / good if good else inf
 
 
 def losses(records: Sequence[Record], bounds: dict[str, Bound]) -> list[str]:
@@ -90,7 +100,7 @@ def losses(records: Sequence[Record], bounds: dict[str, Bound]) -> list[str]:
         before, now = times_rival(last, metric), times_rival(newest, metric)
         if before is None or now is None:
             continue
-        worse = now / before if BY_NAME[metric].better == "lower" else before / now
+        worse = _times_worse(metric, before, now)
         if worse > bound.most:
             said.append(
                 f"history: {metric}: {now:.3f} x {RIVAL} on {names[-1]}, {before:.3f} on "
