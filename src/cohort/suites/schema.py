@@ -60,6 +60,7 @@ class Suite(BaseModel):
     deterministic: bool = False
     cost_bound: float = Field(default=1.2, gt=1)
     memory_mb: int = 2048
+    cpus: int = Field(default=2, ge=1, le=8)
     limit_s: Seconds = 120
     longer: dict[CaseName, Seconds] = {}
     skip: list[int] = [4]

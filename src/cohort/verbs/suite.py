@@ -39,7 +39,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @config("The kernel's fragments [default: the policy's, and suite].")
 @click.option("--debug", is_flag=True, help="On the kernel with every checker; a warning ends it.")
 @click.option("--root", type=click.Choice(["debian", "initramfs"]), default="debian")
-@click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
+@click.option("--cpus", type=click.IntRange(1, 8), help="CPUs [default: the suite's].")
 @memory("the suite")
 @as_json("the tables")
 @click.option("--junit", type=FILE, help="Write the results as JUnit's XML, too.")
@@ -53,7 +53,7 @@ def command(
     config: str | None,
     debug: bool,
     root: "Kind",
-    cpus: int,
+    cpus: int | None,
     memory_mb: int | None,
     as_json: bool,
     junit: Path | None,
@@ -81,7 +81,7 @@ def command(
     suite = choose_cases(suite, cases)
     loaded = [load_policy(x) for x in dict.fromkeys(policies.split(","))]
     specs = [_kernel_spec(policy, config, debug) for policy in loaded]
-    machine = Machine(cpus, memory_mb or suite.memory_mb, debug)
+    machine = Machine(cpus or suite.cpus, memory_mb or suite.memory_mb, debug)
     with engine(cluster, verify_share) as where:
         outcomes = _run(suite, loaded, specs, root, machine, where)
     if junit is not None:
