@@ -24,7 +24,8 @@
 
 DEFINE_STATIC_KEY_FALSE(cohort_region_key);
 
-unsigned int cohort_region_order __read_mostly = COHORT_DEFAULT_ORDER;
+/* 1 MiB, whatever a page is, or the least that a region may have. */
+unsigned int cohort_region_order __read_mostly = MAX(20 - PAGE_SHIFT, COHORT_MIN_ORDER);
 bool cohort_region_vmalloc __read_mostly = true;
 
 /* By kind; a process has its own. */
