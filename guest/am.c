@@ -77,10 +77,10 @@ static void died_alone(int i, int pid)
 	record(RECORD_KILL_OOM, (unsigned long long)now_ns(), sh->launch,
 	       prof(i)->name, pid, s->adj,
 	       prof(i)->class == CLASS_APP ? "cached" : "service",
-	       (unsigned long long)read_vmstat("nr_free_pages") * 4,
-	       (unsigned long long)read_vmstat("nr_file_pages") * 4,
+	       (unsigned long long)read_vmstat("nr_free_pages") * PAGE_KB,
+	       (unsigned long long)read_vmstat("nr_file_pages") * PAGE_KB,
 	       (unsigned long long)(read_vmstat("nr_cohort_owned") +
-				    read_vmstat("nr_cohort_reserved")) * 4);
+				    read_vmstat("nr_cohort_reserved")) * PAGE_KB);
 	/* An app killed in the cache just before it comes to the screen starts cold: no failure. */
 	if (s->adj == ADJ_FOREGROUND || prof(i)->class == CLASS_PERSISTENT)
 		fatal("out of memory: the kernel killed %s (adj %d) in launch %u",
@@ -385,7 +385,7 @@ void am_main(void)
 	wait_scaled_ms(sh->conf.set.home_ms);
 	bench_fault("boot");
 	note("boot done, %llu kB free",
-	     (unsigned long long)read_vmstat("nr_free_pages") * 4);
+	     (unsigned long long)read_vmstat("nr_free_pages") * PAGE_KB);
 	scan_media();
 	sample(0);
 	profile_start();

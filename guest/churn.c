@@ -20,7 +20,8 @@
 #include "phone.h"
 
 #define MAX_POOL 4096
-#define CHILD_PAGES 24
+#define BLOCK 4096		/* bytes that a pipe or a file takes at once */
+#define CHILD_PAGES PAGES(24)
 
 static int pool[MAX_POOL][2];
 
@@ -62,10 +63,10 @@ static void threads(uint64_t n)
 	}
 }
 
-/* Replace one pipe of the pool by a new one that holds a few pages. */
+/* Replace one pipe of the pool by a new one that holds a few blocks. */
 static void refill_pipe(struct rng *r)
 {
-	static const char data[PAGE];
+	static const char data[BLOCK];
 	uint64_t i = rng_below(r, sh->conf.set.churn_pool);
 	uint64_t n = rng_range(r, 0, 8);
 
@@ -80,9 +81,9 @@ static void refill_pipe(struct rng *r)
 			break;
 }
 
-static void touch_file(const char *dir, uint64_t id, uint64_t pages)
+static void touch_file(const char *dir, uint64_t id, uint64_t blocks)
 {
-	static const char data[PAGE] = { 1 };
+	static const char data[BLOCK] = { 1 };
 	char path[64];
 	int fd;
 
@@ -91,7 +92,7 @@ static void touch_file(const char *dir, uint64_t id, uint64_t pages)
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		fatal("churn: %s: %s", path, strerror(errno));
-	while (pages--)
+	while (blocks--)
 		if (write(fd, data, sizeof(data)) < 0)
 			fatal("churn: %s: %s", path, strerror(errno));
 	close(fd);

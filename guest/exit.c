@@ -20,7 +20,7 @@
 #include "phone.h"
 
 #define MAX_PROGRAMS 16
-#define MAX_ORDER 10
+#define MAX_ORDER 10		/* a larger block counts as several of these */
 #define PFN_MASK ((1ULL << 55) - 1)
 #define PRESENT (1ULL << 63)
 #define SETTLE_MS 20		/* no time for compaction to tidy up */

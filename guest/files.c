@@ -14,10 +14,12 @@
 
 #include "phone.h"
 
+#define DB_PAGE 4096UL		/* of a database, on every machine */
 #define DB_PAGES 256		/* size of a database file in the image */
 #define JOURNAL_EVERY 8		/* writes between two rollback journals */
 #define CONTENT_FILES 2		/* an app keeps */
-#define CONTENT_CHUNK 16	/* pages a write */
+#define CONTENT_CHUNK PAGES(16)	/* a write */
+#define READ_CHUNK PAGES(16)	/* a read(2) */
 
 #define MEDIA "/data/tmp/media"
 #define MEDIA_SIZE (1ULL << 40)	/* more than any run looks at */
@@ -56,17 +58,17 @@ void file_touch(struct mapped *m, struct rng *r, uint64_t pages)
 /* Read with read(2), as resources and images are: long sequential runs. */
 void file_read(struct mapped *m, struct rng *r, uint64_t pages)
 {
-	static char buf[16 * PAGE];
+	static char buf[READ_CHUNK * PAGE];
 	uint64_t at, run, n;
 
 	while (pages && m->pages) {
 		at = rng_skewed(r, m->pages);
-		run = rng_range(r, 4, sh->conf.set.run_pages * 4);
+		run = rng_range(r, PAGES(4), sh->conf.set.run_pages * 4);
 		if (run > pages)
 			run = pages;
 		pages -= run;
 		for (; run; run -= n, at += n) {
-			n = run < 16 ? run : 16;
+			n = run < READ_CHUNK ? run : READ_CHUNK;
 			if (pread(m->fd, buf, n * PAGE, at * PAGE) <= 0)
 				break;
 		}
@@ -141,7 +143,7 @@ static void journal(const char *name, const char *page)
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		fatal("%s: %s", path, strerror(errno));
-	if (write(fd, page, PAGE) != (ssize_t)PAGE || fsync(fd))
+	if (write(fd, page, DB_PAGE) != (ssize_t)DB_PAGE || fsync(fd))
 		fatal("%s: %s", path, strerror(errno));
 	close(fd);
 	unlink(path);
@@ -149,7 +151,7 @@ static void journal(const char *name, const char *page)
 
 void db_write(const char *name, struct rng *r, uint64_t writes)
 {
-	static char page[PAGE];
+	static char page[DB_PAGE];
 	char path[96];
 	uint64_t i;
 	int fd;
@@ -162,7 +164,7 @@ void db_write(const char *name, struct rng *r, uint64_t writes)
 		memset(page, (int)rng_range(r, 1, 255), sizeof(page));
 		if (i % JOURNAL_EVERY == 0)
 			journal(name, page);
-		if (pwrite(fd, page, PAGE, rng_below(r, DB_PAGES) * PAGE) != (ssize_t)PAGE ||
+		if (pwrite(fd, page, DB_PAGE, rng_below(r, DB_PAGES) * DB_PAGE) != (ssize_t)DB_PAGE ||
 		    fdatasync(fd))
 			fatal("%s: %s", path, strerror(errno));
 		think(r);

@@ -193,7 +193,7 @@ static void scale_cache(struct domain *d)
 
 static void find_domains(void)
 {
-	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * 4;
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * PAGE_KB;
 	int i;
 
 	for (i = 0; i < sh->conf.nr_roles; i++) {

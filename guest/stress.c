@@ -408,7 +408,7 @@ static long long pcp_kb(void)
 		p += strlen(" count: ");
 		pages += atoll(p);
 	}
-	return pages * 4;
+	return pages * PAGE_KB;
 }
 
 /* Memory of which no counter of the kernel says what it is. */
@@ -426,7 +426,7 @@ static long long unexplained_kb(void)
 	kb = meminfo_kb(text, "MemTotal:");
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		kb -= meminfo_kb(text, known[i]);
-	kb -= 4 * read_vmstat("nr_zspages");
+	kb -= PAGE_KB * read_vmstat("nr_zspages");
 	return kb - pcp_kb();
 }
 
