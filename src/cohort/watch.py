@@ -1,6 +1,7 @@
 """A machine's blocks, buffers, kills and refaults from moment to moment."""
 
 import json
+import mmap
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -15,8 +16,16 @@ from rich.table import Table
 
 from cohort import sysfs
 
-PAGE_KB = 4
-PIECES = {8: "1 MiB", 4: "64 KiB", 0: "4 KiB"}
+PAGE_KB = mmap.PAGESIZE >> 10
+"""Of a page of this machine."""
+
+
+def _size(kb: int) -> str:
+    """A size as people say it."""
+    return f"{kb >> 10} MiB" if kb >= 1024 else f"{kb} KiB"
+
+
+PIECES = {order: _size(PAGE_KB << order) for order in (8, 4, 0)}
 """The orders that the dma-buf system heap takes pieces of, the largest first."""
 
 _BLOCKS = "_blocks"

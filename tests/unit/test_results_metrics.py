@@ -11,7 +11,7 @@ from cohort.errors import CohortError
 from cohort.paths import ROOT
 from cohort.results import catalogue
 from cohort.results.catalogue import BY_NAME, METRICS, Metric
-from cohort.results.frames import unusable_index
+from cohort.results.frames import in_small_pages, unusable_index
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
 
@@ -437,3 +437,40 @@ def test_the_reference_lists_every_series() -> None:
     for name in compute_series([]):
         if not name.startswith(("ui_order", "ui_all_order")):
             assert f"`{name}`" in chapter, name
+
+
+def larger(record: Record, shift: int = 2) -> Record:
+    """The same memory as a machine with larger pages tells it: no block may be below `shift`."""
+    changed = dict(record)
+    if "buddy" in record:
+        changed["buddy"] = [[zone[0], *zone[1 + shift :], 0] for zone in record["buddy"]]
+    return changed
+
+
+def test_orders_are_of_bytes_whatever_a_page_is() -> None:
+    """1 MiB is order 6 of a machine with pages of 16 KiB, and order 8 of every table."""
+    small = [hello(), *(sample(n, {4: 8, 8: 2, 10: n}) for n in (1, 2, 3, 4))]
+    large = [{**small[0], "page_size": 16384}, *(larger(x) for x in small[1:])]
+    one, other = compute_metrics(small), compute_metrics(large)
+    for order in range(1, 11):
+        assert other[f"ui_order{order}"] == pytest.approx(one[f"ui_order{order}"])
+    assert other["parked_mb_max"] == pytest.approx(4 * float(one["parked_mb_max"] or 0))
+
+
+def test_blocks_above_the_largest_order_count_as_several() -> None:
+    """Order 11 of pages of 16 KiB is 32 MiB: eight blocks of 4 MiB."""
+    record = {"r": "sample", "buddy": [["DMA", *[0] * 11, 1]], "owned": [3, *[0] * 11]}
+    found = in_small_pages(record, 16384)
+    assert found["buddy"] == [["DMA", *[0] * 10, 8]]
+    assert found["owned"] == [0, 0, 3, *[0] * 8]
+    counted = {"r": "reclaim", "kind": "alloc_orders", "counts": [5, *[0] * 10, 2]}
+    assert in_small_pages(counted, 16384)["counts"] == [0, 0, 5, *[0] * 7, 2]
+
+
+def test_places_and_amounts_are_of_pages_of_4_kib() -> None:
+    left = {"r": "left", "n": 1, "base_pfn": 64, "pages": 2048, "runs": [[3, 2]]}
+    assert in_small_pages(left, 16384) == {**left, "pages": 8192, "runs": [[12, 8]]}
+    assert in_small_pages({"r": "map", "cell_pages": 16}, 16384)["cell_pages"] == 64
+    assert in_small_pages({"r": "cost", "file_after": 5}, 16384)["file_after"] == 20
+    fault = {"r": "fault", "pages": 7}
+    assert in_small_pages(fault, 16384) == fault

@@ -29,7 +29,7 @@ def camera_metrics(frames: Frames) -> dict[str, Number]:
     app = str(frames.camera["app"].iloc[0])
     others = _ordinary(frames.cost, app)
     return values | {
-        **_buffers(frames.camera),
+        **_buffers(frames.camera, frames.page_size),
         **_launches(frames.launches, app, others, first),
         **_costs(frames.cost, app, others, first),
         **_phone(frames, first),
@@ -61,12 +61,12 @@ def starts(camera: pd.DataFrame) -> pd.DataFrame:
     return rows.groupby("n").sum(min_count=1)
 
 
-def _buffers(camera: pd.DataFrame) -> dict[str, Number]:
+def _buffers(camera: pd.DataFrame, page_size: int) -> dict[str, Number]:
     """The buffers of a start are one: what it takes to find them all, and what they are made of."""
     each = starts(camera)
     made = camera[camera["ok"].astype(bool)]
-    pages = float(made["bytes"].sum()) / PAGE
-    whole = made.loc[made["whole"].astype(bool), "bytes"].sum() / PAGE
+    pages = float(made["bytes"].sum()) / page_size
+    whole = made.loc[made["whole"].astype(bool), "bytes"].sum() / page_size
     sizes = piece_pages(made)
     count = {key: float(pd.to_numeric(made[key]).sum()) for key in sizes}
     pages_in = {key: count[key] * size for key, size in sizes.items()}
@@ -124,7 +124,7 @@ def _phone(frames: Frames, first: int) -> dict[str, Number]:
         return {}
     spent = vm[["pgpgin", "pgpgout"]].iloc[-1] - vm[["pgpgin", "pgpgout"]].iloc[0]
     return {
-        "page_cache_mb_mean": _mb(vm["nr_file_pages"] - vm["nr_shmem"]),
+        "page_cache_mb_mean": _mb(vm["nr_file_pages"] - vm["nr_shmem"], frames.page_size),
         "flash_read_mb": float(spent["pgpgin"]) / _KB_PER_MB,
         "flash_write_mb": float(spent["pgpgout"]) / _KB_PER_MB,
     }
@@ -154,8 +154,8 @@ def _area(frames: Frames, app: str, first: int) -> dict[str, Number]:
     return values
 
 
-def _mb(pages: "pd.Series[Any]") -> float | None:
-    return float(pages.mean()) * PAGE / MIB if len(pages) else None
+def _mb(pages: "pd.Series[Any]", page_size: int = PAGE) -> float | None:
+    return float(pages.mean()) * page_size / MIB if len(pages) else None
 
 
 def _mean(values: Any) -> float | None:

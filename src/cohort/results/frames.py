@@ -12,11 +12,12 @@ from cohort.errors import CohortError
 from cohort.results.catalogue import ORDERS
 
 PAGE = 4096
+"""Bytes of the smallest page a machine has, and of a block of order 0."""
 MIB = 1 << 20
 PARKED = ("nr_cohort_owned", "nr_cohort_reserved", "nr_cohort_free")
 """Counters of free pages with an owner; older kernels hid them, and have the last alone."""
 PIECE_PAGES = {"o8": 256, "o4": 16, "o0": 1}
-"""Pages of one piece of a buffer, by the record's key."""
+"""Pages of the machine in one piece of a buffer, by the record's key."""
 LARGER_PAGES = {"o9": 512}
 """Likewise: pieces that only a heap with other orders than the kernel's own asks for."""
 
@@ -82,7 +83,9 @@ NO_BLOCKS: Floats = np.full(len(ORDERS) + 1, np.nan)
 class Frames:
     """The records of one run.
 
-    `vm` has one row per sample and one column per name of /proc/vmstat, as the kernel spells them.
+    `vm` has one row per sample and one column per name of /proc/vmstat, as the kernel spells them:
+    its pages, and `ram_pages`, have `page_size` bytes. Orders of blocks are those of 4 KiB on every
+    machine: a block of order n has 4 KiB << n, a larger one than of order 10 counts as several.
     `free_blocks` has one row per sample and one column per order 0..10: free blocks of all zones
     that have no owner; `kill_blocks` the same after each kill, `moment_blocks` at each moment of an
     experiment. `all_free_blocks` and so on have the free chunks of owned blocks, too. A row is not
@@ -121,6 +124,7 @@ class Frames:
     all_kill_blocks: Floats
     all_moment_blocks: Floats
     ram_pages: int
+    page_size: int
 
     @property
     def last_launch(self) -> int:
@@ -184,15 +188,19 @@ class _Reader:
         self.rows: dict[str, list[list[Any]]] = {kind: [] for kind in _COLUMNS}
         self.vm_names: list[str] = []
         self.ram_pages = 0
+        self.page_size = PAGE
         self.blocks: dict[str, list[Floats]] = {"sample": [], "kill": [], "moment": []}
         self.owned: dict[str, list[Floats]] = {"sample": [], "kill": [], "moment": []}
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Take one record; raises as Python does when it is not as it should be."""
         kind = record["r"]
+        if self.page_size != PAGE:
+            record = in_small_pages(record, self.page_size)
         if kind == "hello":
             self.vm_names = list(record["vm_names"])
             self.ram_pages = int(record.get("pages", 0))
+            self.page_size = int(record.get("page_size", PAGE))
         elif kind in _COLUMNS:
             needed = [record[column] for column in _COLUMNS[kind]]
             more = [record.get(column) for column in _OPTIONAL.get(kind, ())]
@@ -254,7 +262,38 @@ class _Reader:
             all_kill_blocks=free["kill"] + owned["kill"],
             all_moment_blocks=free["moment"] + owned["moment"],
             ram_pages=self.ram_pages,
+            page_size=self.page_size,
         )
+
+
+def in_small_pages(record: Mapping[str, Any], page_size: int) -> Mapping[str, Any]:
+    """A record of a machine with pages of so many bytes, with orders, and places and amounts of
+    memory, in pages of 4 KiB. What counts events, and /proc/vmstat, is as it was."""
+    times = page_size // PAGE
+    shift = times.bit_length() - 1
+    changed = dict(record)
+    for key in ("owned", "blocks"):
+        if isinstance(record.get(key), list):
+            changed[key] = _shifted(record[key], shift)
+    for key in ("cell_pages", "file_before", "file_after", "free_before", "free_after"):
+        if key in record:
+            changed[key] = record[key] * times
+    if record["r"] == "left":
+        changed["pages"] = record["pages"] * times
+        changed["runs"] = [[first * times, count * times] for first, count in record["runs"]]
+    if "buddy" in record:
+        changed["buddy"] = [[zone, *_shifted(counts, shift)] for zone, *counts in record["buddy"]]
+    if record.get("kind") == "alloc_orders":
+        changed["counts"] = _shifted(record["counts"], shift, split=False)
+    return changed
+
+
+def _shifted(counts: Sequence[int], shift: int, split: bool = True) -> list[int]:
+    """Counts by order with so many orders below; what is above order 10 counts there, as the
+    pieces it may be split into or, without `split`, as it is."""
+    moved, last = [0] * shift + list(counts), len(ORDERS)
+    above = (n << (i if split else 0) for i, n in enumerate(moved[last:]))
+    return [*moved[:last], sum(above)] if len(moved) > last else moved
 
 
 def all_orders(counts: Floats) -> Floats:

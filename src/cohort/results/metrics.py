@@ -19,7 +19,6 @@ from cohort.results.experiments import (
 )
 from cohort.results.frames import (
     MIB,
-    PAGE,
     Floats,
     Frames,
     find_us,
@@ -101,7 +100,7 @@ def _composition(frames: Frames) -> dict[str, Number]:
     late = buffers[(buffers["n"] > frames.half) & buffers["ok"].astype(bool)]
     sizes = piece_pages(buffers)
     late = late.dropna(subset=[*sizes, "other"])
-    pages = float(np.ceil(late["bytes"].to_numpy(dtype=float) / PAGE).sum())
+    pages = float(np.ceil(late["bytes"].to_numpy(dtype=float) / frames.page_size).sum())
     counts = {key: float(late[key].sum()) for key in sizes}
     pages_in = {key: counts[key] * size for key, size in sizes.items()}
     pieces = sum(counts.values()) + float(late["other"].sum())
@@ -160,7 +159,7 @@ def _reclaim(vm: pd.DataFrame) -> dict[str, Number]:
 def _cost(frames: Frames) -> dict[str, Number]:
     """Memory held back, and the time of an anonymous page fault on fresh memory."""
     faults = frames.faults
-    parked = parked_pages(frames.vm) * PAGE / MIB
+    parked = parked_pages(frames.vm) * frames.page_size / MIB
     touched = faults[faults["when"] == "boot"]
     if len(frames.programs):
         touched = without_clock(frames.programs)

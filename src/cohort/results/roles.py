@@ -7,7 +7,6 @@ from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
 from cohort.results.frames import (
     MIB,
-    PAGE,
     Floats,
     Frames,
     all_free_pages,
@@ -146,7 +145,11 @@ def _cpu_s(frames: Frames) -> float | None:
 def _free_mb(frames: Frames) -> float | None:
     """All free memory of the machine, MiB, mean over the samples of the second half."""
     late = (frames.samples["n"] > frames.half).to_numpy(dtype=bool)
-    return float(all_free_pages(frames.vm)[late].mean()) * PAGE / MIB if late.any() else None
+    return (
+        float(all_free_pages(frames.vm)[late].mean()) * frames.page_size / MIB
+        if late.any()
+        else None
+    )
 
 
 def _work(frames: Frames) -> float | None:

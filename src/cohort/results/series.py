@@ -9,7 +9,6 @@ import pandas as pd
 from cohort.results.catalogue import ORDERS
 from cohort.results.frames import (
     MIB,
-    PAGE,
     Floats,
     Frames,
     all_free_pages,
@@ -61,7 +60,7 @@ def _samples(frames: Frames) -> Series:
         "file_mb": vm.get("nr_file_pages", none).to_numpy(dtype=float),
         "anon_mb": vm.get("nr_anon_pages", none).to_numpy(dtype=float),
     }
-    series |= {name: _rounded(counts * PAGE / MIB) for name, counts in pages.items()}
+    series |= {name: _rounded(counts * frames.page_size / MIB) for name, counts in pages.items()}
     for order in ORDERS:
         series[f"ui_order{order}"] = _rounded(unusable_index(frames.free_blocks, order))
         series[f"ui_all_order{order}"] = _rounded(unusable_index(frames.all_free_blocks, order))
@@ -78,7 +77,7 @@ def _buffers(frames: Frames) -> Series:
         "buffer_zero_us": _rounded(pd.to_numeric(built["zero_ns"]).to_numpy(dtype=float) / 1000),
     }
     for key, pages in piece_pages(built).items():
-        mib = pd.to_numeric(built[key]).to_numpy(dtype=float) * pages * PAGE / MIB
+        mib = pd.to_numeric(built[key]).to_numpy(dtype=float) * pages * frames.page_size / MIB
         series[f"buffer_order{key[1:]}_mb"] = _rounded(mib)
     return series
 

@@ -17,7 +17,14 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from cohort import host
 from cohort.results.catalogue import ORDERS
-from cohort.results.frames import LARGER_PAGES, PAGE, PARKED, PIECE_PAGES, free_by_order
+from cohort.results.frames import (
+    LARGER_PAGES,
+    PAGE,
+    PARKED,
+    PIECE_PAGES,
+    free_by_order,
+    in_small_pages,
+)
 from cohort.results.runs import FinishedRun
 
 COUNT, BYTES = CounterDescriptor.UNIT_COUNT, CounterDescriptor.UNIT_SIZE_BYTES
@@ -175,6 +182,7 @@ class _Tracks:
         match record["r"]:
             case "hello":
                 self.vm_names = list(record["vm_names"])
+                self.page_size = int(record.get("page_size", PAGE))
             case "launch":
                 self._slice(self.launches, record, record["app"], ("n", "kind", "majflt"))
             case "buffer" | "camera":
@@ -218,6 +226,8 @@ class _Tracks:
             self._blocks(record["t"] + record["ns"], record)
 
     def _blocks(self, t: int, record: Mapping[str, Any]) -> None:
+        if self.page_size != PAGE:
+            record = in_small_pages(record, self.page_size)
         free, owned = free_by_order(record), record.get("owned", ())
         for tracks, counts in ((self.blocks, free), (self.owned, owned)):
             # A kernel with a lower maximum order has fewer counts.
@@ -226,7 +236,7 @@ class _Tracks:
 
     def _vm(self, t: int, values: Sequence[int]) -> None:
         vm = dict(zip(self.vm_names, values, strict=True))
-        for scale, tracks in ((PAGE, self.memory), (1, self.counts)):
+        for scale, tracks in ((self.page_size, self.memory), (1, self.counts)):
             for track, names in tracks.items():
                 there = [vm[name] for name in names if name in vm]
                 if there:

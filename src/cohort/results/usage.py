@@ -7,7 +7,7 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import MIB, PAGE, Frames, all_free_pages
+from cohort.results.frames import MIB, Frames, all_free_pages
 
 _TICKS_PER_S = 100  # of /proc/stat
 _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")
@@ -68,19 +68,21 @@ def _memory(frames: Frames) -> dict[str, Number]:
     vm = frames.vm[late]
     if not len(vm) or "nr_anon_pages" not in vm:
         return {}
-    values: dict[str, Number] = {name: _mb(vm, counters) for name, counters in _MEMORY.items()}
+    values: dict[str, Number] = {
+        name: _mb(vm, counters, frames.page_size) for name, counters in _MEMORY.items()
+    }
     if not frames.ram_pages:
         return values
-    free = float(all_free_pages(vm).mean()) * PAGE / MIB
+    free = float(all_free_pages(vm).mean()) * frames.page_size / MIB
     known = free + sum(x for x in values.values() if x is not None)
-    return {**values, "other_mb_mean": frames.ram_pages * PAGE / MIB - known}
+    return {**values, "other_mb_mean": frames.ram_pages * frames.page_size / MIB - known}
 
 
-def _mb(vm: pd.DataFrame, counters: Sequence[str]) -> float | None:
+def _mb(vm: pd.DataFrame, counters: Sequence[str], page_size: int) -> float | None:
     """The sum of their means; None if the kernel lacks one."""
     if not set(counters) <= set(vm.columns):
         return None
-    return sum(float(vm[x].mean()) * (1024 if x in _KIB else PAGE) / MIB for x in counters)
+    return sum(float(vm[x].mean()) * (1024 if x in _KIB else page_size) / MIB for x in counters)
 
 
 def _cpu(frames: Frames) -> dict[str, Number]:
