@@ -117,8 +117,8 @@ def tree(announce: Callable[[str], Update]) -> Path:
 def kernel(announce: Callable[[str], Update]) -> Callable[..., Kernel]:
     """Build a kernel variant, "stock", "cohort" or "debug", for x86_64 or another machine."""
 
-    def make(variant: str, arch: str = "x86_64") -> Kernel:
-        spec = KernelSpec.variant(variant, arch)
+    def make(variant: str, arch: str = "x86_64", page_size: int = 4096) -> Kernel:
+        spec = KernelSpec.variant(variant, arch, page_size=page_size)
         return build(spec, announce(f"building kernel {spec.name}"))
 
     return make

@@ -93,7 +93,7 @@ class RunSpec:
 
     `change` replaces numbers of the workload by their dotted keys. `cmdline` is added to the guest
     kernel's command line after the policy's. `kernel` is None for the build the policy names
-    for `arch`. `fresh` runs again even if the result is there.
+    for `arch` and pages of `page_size` bytes. `fresh` runs again even if the result is there.
     """
 
     policy: Policy
@@ -108,6 +108,7 @@ class RunSpec:
     change: tuple[tuple[str, int], ...] = ()
     fresh: bool = False
     arch: str = "x86_64"
+    page_size: int = 4096
 
     def __post_init__(self) -> None:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
@@ -119,18 +120,20 @@ class RunSpec:
             raise UsageError(f"memory must be 1 to {MOST_MEMORY_MB} MiB, not {self.memory_mb}")
         if self.timeout_s is not None and not 0 < self.timeout_s < inf:
             raise UsageError(f"the limit must be more than 0 seconds, not {self.timeout_s:g}")
+        _ = self.kernel_spec  # there is none for some machines
 
     @property
     def words(self) -> tuple[str, ...]:
         """What is added to the guest kernel's command line: the policy's words, and the run's."""
-        return (*self.policy.cmdline, *self.cmdline)
+        words = (*self.policy.cmdline, *self.cmdline)
+        return tuple(switches.whole(word, self.page_size) for word in words)
 
     @property
     def kernel_spec(self) -> KernelSpec:
         """The kernel to build for this run."""
         if self.kernel is not None:
             return self.kernel
-        return KernelSpec.variant(self.policy.kernel, self.arch)
+        return KernelSpec.variant(self.policy.kernel, self.arch, page_size=self.page_size)
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,11 @@ class Plan:
         return _memory_mb(self.spec, self.workload)
 
     @property
+    def page_size(self) -> int:
+        """Bytes of a page of the machine."""
+        return self.spec.kernel_spec.page_size
+
+    @property
     def latency(self) -> Latency:
         """What a request to the phone's storage costs."""
         cost = self.workload.storage
@@ -198,6 +206,8 @@ class Plan:
         """All that decides the result, by content."""
         return {
             "format": FORMAT,
+            # Not of pages that all runs had before: those keep their names.
+            **({"page_size": self.page_size} if self.page_size != 4096 else {}),
             "kernel_id": self.kernel.id[:16],
             "guest_id": host.digest_file(self.guest)[:16],
             "workload_id": host.digest(host.digest_file(self.storage), self.conf)[:16],
@@ -328,13 +338,16 @@ def _conf(spec: RunSpec, workload: Workload) -> str:
         roles={name: role.line for name, role in spec.policy.role.items()},
         heap=spec.policy.camera_heap,
         announce=spec.policy.camera_announce,
+        page_size=spec.kernel_spec.page_size,
     )
 
 
 def _plan(spec: RunSpec, checked: CheckedRun, kernels: dict[KernelSpec, Kernel]) -> Plan:
     kernel = kernels[spec.kernel_spec]
     accel = accelerators.choose(spec.accel, kernel)
-    guest_bin = build_guest(paths.made("guest"), arch=kernel.arch)
+    guest_bin = build_guest(
+        paths.made("guest"), arch=kernel.arch, page_size=spec.kernel_spec.page_size
+    )
     storage = build_storage(checked.workload, paths.made("storage"), kernel.arch)
     return Plan(spec, kernel, checked.workload, accel, guest_bin, storage, checked.conf)
 
@@ -429,6 +442,7 @@ def _meta(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
         "launches": plan.launches,
         "deterministic": plan.repeats,
         "arch": plan.kernel.arch,
+        "page_size": plan.page_size,
         "kernel_configs": list(spec.kernel_spec.configs),
         "versions": {
             "qemu": plan.identity["qemu"],

@@ -15,6 +15,8 @@ MIB = 1 << 20
 UNITS = {"": 1, "K": 1 << 10, "M": MIB, "G": 1 << 30}
 PAGEBLOCK = 2 * MIB
 """A huge page, with pages of 4 KiB: areas begin and end at a multiple."""
+PAGEBLOCK_16K = 32 * MIB
+"""The same with pages of 16 KiB."""
 NODE_LEAST = 32 * MIB
 """No virtual memory node is smaller."""
 
@@ -83,6 +85,16 @@ def area(value: str) -> tuple[int, int | None] | None:
     if decimal:
         base = int(decimal) * UNITS[base_unit]
     return int(number) * UNITS[unit], base
+
+
+def whole(word: str, page_size: int) -> str:
+    """`word` for a machine with pages of so many bytes: an area is of whole pageblocks there, as
+    stock makes cma= of them."""
+    name, _, value = word.partition("=")
+    if page_size == 4096 or name not in AREAS or (found := area(value)) is None:
+        return word
+    mib = -(-found[0] // PAGEBLOCK_16K) * PAGEBLOCK_16K // MIB
+    return f"{name}={mib}M{value[len(value.partition('@')[0]) :]}"
 
 
 def problem(word: str) -> str | None:

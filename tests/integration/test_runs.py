@@ -19,7 +19,7 @@ from cohort.kernel.build import Kernel
 from cohort.phone.workload import load_workload
 from cohort.policy import load_policy
 from cohort.runs import RunSpec
-from tests_support import Outcome
+from tests_support import Outcome, at_night
 
 pytestmark = pytest.mark.integration
 
@@ -72,14 +72,18 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     assert runs.execute(wanted).meta == busy.meta, "a run that is there is not made again"
 
 
-def test_a_phone_of_arm64_repeats_to_the_byte(kernel: Callable[..., Kernel]) -> None:
+@pytest.mark.parametrize("page_size", at_night((4096, 16384), 1))
+def test_a_phone_of_arm64_repeats_to_the_byte(
+    page_size: int, kernel: Callable[..., Kernel]
+) -> None:
     """Its storage is another device, and has the same latency; the schemes come on."""
-    wanted = replace(spec("region", 1), arch="arm64", fresh=True)
-    kernel(wanted.policy.kernel, "arm64")
+    wanted = replace(spec("region", 1), arch="arm64", page_size=page_size, fresh=True)
+    kernel(wanted.policy.kernel, "arm64", page_size)
     first = runs.execute(wanted)
     records = list(first.records())
     assert records[1]["machine"] == "aarch64"
-    assert first.meta["arch"] == "arm64"
+    assert records[1]["page_size"] == page_size
+    assert (first.meta["arch"], first.meta["page_size"]) == ("arm64", page_size)
     assert any(r["r"] == "note" and r["text"] == "storage /dev/dm-0" for r in records)
     names = ("records.jsonl", "console.log")
     before = [(first.path / name).read_bytes() for name in names]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from cohort.errors import UsageError
-from cohort.kernel import build, overlay, source
+from cohort.kernel import build, config, overlay, source
 from cohort.kernel.build import KernelSpec
 
 
@@ -39,6 +39,20 @@ def test_no_kernel_order9_but_for_the_pc() -> None:
     with pytest.raises(UsageError, match="no kernel order9 for arm64") as caught:
         KernelSpec.variant("order9", "arm64")
     assert "--arch x86_64" in str(caught.value)
+
+
+def test_pages_of_16_kib_are_arm64s_alone() -> None:
+    spec = KernelSpec.variant("cohort", "arm64", page_size=16384)
+    assert spec.name == "base-arm64-pages16k-lab-cohort"
+    assert spec.page_size == 16384
+    assert KernelSpec.from_fragments("base,arm64,pages16k,lab,cohort").page_size == 16384
+    assert KernelSpec.variant("cohort", "arm64").page_size == 4096
+    asked = config.merge(spec.configs)
+    assert asked["CONFIG_ARM64_16K_PAGES"].value == "y"
+    assert asked["CONFIG_ARM64_4K_PAGES"].value == "n"
+    with pytest.raises(UsageError, match="pages of x86_64 have 4096 bytes") as caught:
+        KernelSpec.variant("cohort", page_size=16384)
+    assert "--arch arm64" in str(caught.value)
 
 
 def test_an_overlay_that_changed_is_brought_up_to_date_first(

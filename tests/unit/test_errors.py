@@ -133,6 +133,22 @@ def test_a_kernel_of_another_machine_than_is_asked_for(own_out: Path, cohort: Co
     assert "--config base,arm64,lab,cohort" in done.stderr
 
 
+@pytest.mark.parametrize("verb", [("run", "none"), ("compare", "none"), ("study", "region-fig3")])
+def test_pages_of_16_kib_on_the_pc(verb: tuple[str, str], own_out: Path, cohort: Cohort) -> None:
+    done = cohort(*verb, "--page-size", "16k")
+    assert done.code == 2
+    assert "pages of x86_64 have 4096 bytes" in done.stderr
+    assert "--arch arm64 --page-size 16k" in done.stderr
+
+
+def test_a_kernel_with_other_pages_than_are_asked_for(own_out: Path, cohort: Cohort) -> None:
+    fragments = "base,arm64,lab,cohort"
+    done = cohort("run", "none", "--page-size", "16k", "--config", fragments)
+    assert done.code == 2
+    assert "has pages of 4096 bytes, not of 16384" in done.stderr
+    assert f"--config {fragments},pages16k" in done.stderr
+
+
 def test_the_source_is_not_installed(
     own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def run(
         launches=200,
         memory_mb=2048,
         cpus=2,
+        page_size=4096,
         accel="deterministic",
         commit=commit,
         metrics={"kills": kills, "resume_share": resume_share},

@@ -92,6 +92,9 @@ def test_another_machines_guest_has_its_compiler_and_sqlite(
     monkeypatch.setattr(programs, "development", lambda package, arch: tmp_path / package / arch)
     host.version.cache_clear()
     words = initramfs.build_guest(tmp_path / "out", arch="arm64").read_text()
+    assert "-DPAGE=4096UL" in words
+    larger = initramfs.build_guest(tmp_path / "out", arch="arm64", page_size=16384)
+    assert "-DPAGE=16384UL" in larger.read_text()
     host.version.cache_clear()
     assert f"-isystem {tmp_path}/libsqlite3-dev/arm64/usr/include" in words
     assert f"-L{tmp_path}/libsqlite3-dev/arm64/usr/lib/aarch64-linux-gnu" in words

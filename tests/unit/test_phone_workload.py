@@ -332,3 +332,24 @@ def test_caches_are_dropped_before_the_first_in_use() -> None:
     assert "set drop_caches_at 4" in text
     plain = render_conf(load_workload("phone-2g"), seed=1, launches=4, writes=[], time="virtual")
     assert "set drop_caches_at 0" in plain
+
+
+def test_larger_pages_are_fewer() -> None:
+    """A guest with pages of 16 KiB touches the same bytes; a page is the least of them."""
+    phone = load_workload("phone-2g")
+
+    def lines(page_size: int) -> list[str]:
+        text = render_conf(
+            phone, seed=1, launches=3, writes=(), time="virtual", page_size=page_size
+        )
+        return text.splitlines()
+
+    small, large = lines(4096), lines(16384)
+    changed = dict(zip(small, large, strict=True))
+    changed = {a: b for a, b in changed.items() if a != b}
+    assert changed == {
+        "set burst_pages 32": "set burst_pages 8",
+        "set extent_pages 4": "set extent_pages 1",
+        "set run_pages 8": "set run_pages 2",
+        "set map_cell_pages 64": "set map_cell_pages 16",
+    }

@@ -145,6 +145,12 @@ def test_runs_that_do_not_say_their_machine_are_the_pcs() -> None:
         check_comparable([result("none"), result("region", arch="arm64")])
 
 
+def test_runs_with_other_pages_are_refused() -> None:
+    check_comparable([result("none"), result("region", page_size=4096)])
+    with pytest.raises(UsageError, match="differ in page_size: none .* 4096, region .* 16384"):
+        check_comparable([result("none"), result("region", page_size=16384)])
+
+
 def test_the_storage_is_stated() -> None:
     cost = {"read_us": 100, "write_us": 50, "mb_per_s": 600}
     notes = compare([result("none", storage=cost), result("region", storage=cost)]).notes

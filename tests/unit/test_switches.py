@@ -155,3 +155,20 @@ def test_the_first_bad_word_is_named() -> None:
     with pytest.raises(UsageError, match=r"policy p: cohort.cpb_order=7: not a number"):
         switches.check(["cohort=cpb", "cohort.cpb_order=7", "cohort=pony"], "policy p")
     switches.check(["cohort=cpb", "quiet"], "policy p")
+
+
+@pytest.mark.parametrize(
+    ("word", "there"),
+    [
+        ("cohort.pcpa=260M", "cohort.pcpa=288M"),
+        ("cohort.sra=1G", "cohort.sra=1024M"),
+        ("cohort.pcpa_contig=2M", "cohort.pcpa_contig=32M"),
+        ("cohort.pcpa=260M@0x80000000", "cohort.pcpa=288M@0x80000000"),
+        ("cohort.pcpa_min_order=4", "cohort.pcpa_min_order=4"),
+        ("cohort.vnode=a:1G,b:rest", "cohort.vnode=a:1G,b:rest"),
+        ("cohort.pcpa=much", "cohort.pcpa=much"),
+    ],
+)
+def test_an_area_is_of_whole_pageblocks(word: str, there: str) -> None:
+    assert switches.whole(word, 16384) == there
+    assert switches.whole(word, 4096) == word

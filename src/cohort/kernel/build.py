@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 # What a build from nothing prints, about: there is no way to ask make beforehand.
 STEPS = 1760
+PAGES_16K = "pages16k"  # the fragment that makes pages of 16 KiB
 ERROR_LINES = 12
 
 
@@ -66,8 +67,10 @@ class KernelSpec:
     tree: Path | None = None
 
     @classmethod
-    def variant(cls, name: str, arch: str = "x86_64", tree: Path | None = None) -> "KernelSpec":
-        """One of VARIANTS, or UsageError."""
+    def variant(
+        cls, name: str, arch: str = "x86_64", tree: Path | None = None, page_size: int = 4096
+    ) -> "KernelSpec":
+        """One of VARIANTS, for that machine and its pages in bytes; or UsageError."""
         if name not in VARIANTS:
             raise UsageError(f"no kernel variant {name}", f"there are: {', '.join(VARIANTS)}")
         if name == "order9" and arch != "x86_64":
@@ -75,7 +78,12 @@ class KernelSpec:
                 f"there is no kernel {name} for {arch}, where the largest block is the machine's",
                 'take a policy without kernel = "order9", or --arch x86_64',
             )
-        return cls(("base", arch, "lab", *VARIANTS[name]), arch, tree)
+        if page_size != 4096 and arch != "arm64":
+            raise UsageError(
+                f"pages of {arch} have 4096 bytes, not {page_size}", "--arch arm64 --page-size 16k"
+            )
+        pages = () if page_size == 4096 else (PAGES_16K,)
+        return cls(("base", arch, *pages, "lab", *VARIANTS[name]), arch, tree)
 
     @classmethod
     def from_fragments(cls, text: str, tree: Path | None = None) -> "KernelSpec":
@@ -87,6 +95,11 @@ class KernelSpec:
                 f"the fragments {text} name no machine", f"one of them must be: {', '.join(ARCHES)}"
             )
         return cls(names, machines[0], tree)
+
+    @property
+    def page_size(self) -> int:
+        """Bytes of a page of its machine."""
+        return 16384 if PAGES_16K in self.configs else 4096
 
     @property
     def name(self) -> str:

@@ -9,7 +9,8 @@ from cohort.phone.schema import App, Category, Process, Workload
 from cohort.phone.sequence import MASK, all_launches, launch_sequence, rounds_end
 
 MAX_LAUNCHES = 20000
-PAGES_PER_MB = 256
+MIB = 1 << 20
+PAGE_BYTES = 4096  # of a page as workloads count them; guests with larger ones have fewer
 ZRAM = "zram0"
 READ_AHEAD = "/sys/block/dm-0/queue/read_ahead_kb"
 
@@ -32,13 +33,15 @@ def render_conf(
     roles: Mapping[str, str] | None = None,
     heap: str = "system",
     announce: bool = False,
+    page_size: int = 4096,
 ) -> str:
     """The text of /phone.conf.
 
     `launches` are starts of the camera, if the workload has one. `writes` are (path, value) of the
     policy, applied before the phone starts; `roles` is what it does for a role, "vnode NAME" or
     "cgroup MIN_KB LOW_KB"; `heap` is where it has the camera's buffers come from, and `announce`
-    whether the kernel hears of a start before. `time` "real" shortens the waits of people, for
+    whether the kernel hears of a start before. `page_size` is in bytes: a guest with larger pages
+    touches as many bytes in fewer of them. `time` "real" shortens the waits of people, for
     guests whose clock is the host's. Raises UsageError for a number of launches or a write that
     the guest cannot take.
     """
@@ -51,16 +54,28 @@ def render_conf(
     own = [*_swap_writes(workload), *_bench_writes(workload)]
     lines += [_write_line(path, value) for path, value in [*own, *writes]]
     if workload.swap is not None:
-        lines.append(f"swap /dev/{ZRAM} {workload.swap.noise_bytes.value}")
-    lines += [f"set {key} {value}" for key, value in _settings(workload, time, total).items()]
+        noise = workload.swap.noise_bytes.value * page_size // PAGE_BYTES
+        lines.append(f"swap /dev/{ZRAM} {noise}")
+    for key, value in _settings(workload, time, total).items():
+        number = _pages(value, page_size) if key.endswith("_pages") else value
+        lines.append(f"set {key} {number}")
     lines += [f"role {role} {(roles or {}).get(role, 'none')}" for role in workload.roles]
     lines += [f"native {workload.native_role}"] if workload.native_role else []
     lines += [f"minfree {x.adj.value} {x.kb.value}" for x in workload.lmkd.level]
-    lines += [*_experiment_lines(workload), *_process_lines(workload), *_app_lines(workload)]
+    lines += [
+        *_experiment_lines(workload, MIB // page_size),
+        *_process_lines(workload),
+        *_app_lines(workload),
+    ]
     lines += _camera_lines(workload, heap, announce)
-    lines += _judge_lines(workload)
+    lines += _judge_lines(workload, page_size)
     lines += _launch_lines(workload, seed, launches)
     return "\n".join(lines) + "\n"
+
+
+def _pages(number: int, page_size: int) -> int:
+    """Pages of that size for so many of 4 KiB: one at least, if any."""
+    return max(number * PAGE_BYTES // page_size, min(number, 1))
 
 
 def _swap_writes(workload: Workload) -> list[tuple[str, str]]:
@@ -147,7 +162,7 @@ def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
     }
 
 
-def _experiment_lines(w: Workload) -> Iterator[str]:
+def _experiment_lines(w: Workload, pages_per_mb: int) -> Iterator[str]:
     """Keys as in guest/conf.c."""
     if w.bench is not None:
         yield from bench.lines(w.bench)
@@ -155,7 +170,7 @@ def _experiment_lines(w: Workload) -> Iterator[str]:
         yield _experiment(
             "exit",
             programs=w.exit.programs.value,
-            pages=w.exit.mb.value * PAGES_PER_MB,
+            pages=w.exit.mb.value * pages_per_mb,
             period_us=w.exit.period_us.value,
             cpus=w.exit.cpus.value,
             quiet_ms=w.exit.quiet_ms.value,
@@ -163,21 +178,21 @@ def _experiment_lines(w: Workload) -> Iterator[str]:
     if w.throughput is not None:
         yield _experiment(
             "throughput",
-            pages=w.throughput.mb.value * PAGES_PER_MB,
+            pages=w.throughput.mb.value * pages_per_mb,
             rounds=w.throughput.rounds.value,
             quiet_ms=w.throughput.quiet_ms.value,
         )
     if w.orders is not None:
         yield _experiment(
             "orders",
-            pages=w.orders.mb.value * PAGES_PER_MB,
+            pages=w.orders.mb.value * pages_per_mb,
             fill_kb=w.orders.fill_mb.value * 1024,
             quiet_ms=w.orders.quiet_ms.value,
         )
     if w.scale is not None:
         yield _experiment(
             "scale",
-            pages=w.scale.mb.value * PAGES_PER_MB,
+            pages=w.scale.mb.value * pages_per_mb,
             rounds=w.scale.rounds.value,
             turns=w.scale.turns.value,
             tasks=w.scale.tasks.value,
@@ -198,12 +213,12 @@ def _camera_lines(w: Workload, heap: str, announce: bool) -> list[str]:
     return [f"{line} announce" if announce else line]
 
 
-def _judge_lines(w: Workload) -> list[str]:
+def _judge_lines(w: Workload, page_size: int) -> list[str]:
     if w.judge is None:
         return []
     judge = w.judge
-    numbers = (judge.frames, judge.frame_us, judge.heap_pages, judge.file_pages)
-    return [" ".join(["judge", *(str(x.value) for x in numbers)])]
+    pages = (_pages(x.value, page_size) for x in (judge.heap_pages, judge.file_pages))
+    return [" ".join(map(str, ["judge", judge.frames.value, judge.frame_us.value, *pages]))]
 
 
 def _launch_lines(w: Workload, seed: int, launches: int) -> Iterator[str]:

@@ -29,9 +29,11 @@ def guest_sources() -> list[Path]:
     return sorted(found)
 
 
-def build_guest(out_dir: Path, name: str = "phone", arch: str = "x86_64") -> Path:
-    """Compile the guest's program of that name once for each content of its sources and compiler;
-    its path.
+def build_guest(
+    out_dir: Path, name: str = "phone", arch: str = "x86_64", page_size: int = 4096
+) -> Path:
+    """Compile the guest's program of that name, for pages of so many bytes, once for each content
+    of its sources and compiler; its path.
 
     Raises MissingTool without make or the machine's gcc, BuildError with the compiler's last
     lines.
@@ -40,6 +42,7 @@ def build_guest(out_dir: Path, name: str = "phone", arch: str = "x86_64") -> Pat
     make, _ = host.need("make"), host.need(cc)
     sources = guest_sources()
     options = [f"CC={cc}", *_sqlite(arch)]
+    options += [f"PAGE_SIZE={page_size}"] if page_size != 4096 else []
     identity = host.digest(host.digest_tree(paths.GUEST, sources), host.version(cc), *options)
     target = out_dir / identity[:16]
     program = target / name

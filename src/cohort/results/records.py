@@ -18,7 +18,7 @@ from cohort.results.runs import Result
 ONE_BUILD = ("commit", "tree_id", "guest_id", "qemu", "gcc")
 """What all runs of a table have in common, whatever they run."""
 
-ONE_PHONE = ("workload_digest", "memory_mb", "cpus", "launches", "accel")
+ONE_PHONE = ("arch", "page_size", "workload_digest", "memory_mb", "cpus", "launches", "accel")
 """What they have in common besides, unless the table compares phones."""
 
 
@@ -30,7 +30,7 @@ class Record(BaseModel):
     """One run. `label` is its column: the policy's name, or the one that a study gives it.
 
     `records_id` is the beginning of the SHA-256 of what the guest said: a deterministic run that
-    is made again has the same. Ids of 16 digits as in meta.json; memory in MiB.
+    is made again has the same. Ids of 16 digits as in meta.json; memory in MiB, a page in bytes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -54,6 +54,8 @@ class Record(BaseModel):
     qemu: str
     gcc: str
     records_id: str
+    arch: str = "x86_64"
+    page_size: int = 4096
     metrics: dict[str, int | float]
 
     @property
@@ -88,6 +90,7 @@ def of_result(result: Result, label: str, command: str) -> Record:
         records_id=host.digest_file(path / "records.jsonl")[:16],
         metrics={name: x for name, x in result.metrics.items() if x is not None},
         **{name: meta[name] for name in _AS_IN_META},
+        **{name: meta[name] for name in ("arch", "page_size") if name in meta},
     )
 
 

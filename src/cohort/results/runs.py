@@ -19,8 +19,8 @@ RATIOS_ONLY = "times depend on this host and its load: read them as ratios, not 
 
 MUST_MATCH = ("workload", "workload_digest", "guest_id", "memory_mb", "cpus", "launches", "accel")
 """Keys of meta.json that runs in one table have in common."""
-OLDER = {"arch": "x86_64"}
-"""Another of them, and what it was before runs said so."""
+OLDER = {"arch": "x86_64", "page_size": "4096"}
+"""More of them, and what each was before runs said so."""
 
 
 class FinishedRun(Protocol):

@@ -24,6 +24,7 @@ class Options:
     fresh: bool = False
     labels: Sequence[str] = ()
     arch: str = "x86_64"
+    page_size: int = 4096
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def _spec(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
         change=tuple((key, _number(column, key, x)) for key, x in column.change.items()),
         fresh=options.fresh,
         arch=options.arch,
+        page_size=options.page_size,
     )
 
 

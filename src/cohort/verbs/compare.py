@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCH, JSON, of_runs
+from cohort.verbs.options import JSON, of_machine, of_runs
 from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--full", is_flag=True, help="Every metric in the table.")
 @JSON
 @click.option("--report", type=click.Path(path_type=Path), help="Write the HTML report there too.")
-@ARCH
+@of_machine
 @on_cluster
 @PERFETTO
 def command(

@@ -11,6 +11,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 ACCELS = ("deterministic", "tcg", "kvm", "auto")
 ARCHES = ("x86_64", "arm64")
+PAGE_SIZES = {"4k": 4096, "16k": 16384}
+"""Bytes of a page of the machine, by its word."""
 
 ACCEL = click.option(
     "--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True
@@ -21,6 +23,14 @@ ARCH = click.option(
     default=ARCHES[0],
     show_default=True,
     help="The machine that is emulated.",
+)
+PAGE_SIZE = click.option(
+    "--page-size",
+    type=click.Choice(tuple(PAGE_SIZES)),
+    default="4k",
+    show_default=True,
+    callback=lambda context, parameter, given: PAGE_SIZES[given],
+    help="Pages of the machine; 16k with --arch arm64 alone.",
 )
 FRESH = click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
 JOBS = click.option("--jobs", type=click.IntRange(1), help="Runs at a time [default: one a CPU].")
@@ -93,6 +103,11 @@ def _seeds(default: str | None, said: str) -> Callable[[Command], Command]:
 
 SEEDS = _seeds("1", "")
 STUDY_SEEDS = _seeds(None, " [default: the study's]")
+
+
+def of_machine(command: Command) -> Command:
+    """The options that say which machine is emulated."""
+    return ARCH(PAGE_SIZE(command))
 
 
 def of_runs(command: Command) -> Command:

@@ -10,9 +10,10 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCH, ARCHES, JSON, Command, config, of_runs
+from cohort.verbs.options import ARCHES, JSON, PAGE_SIZES, Command, config, of_machine, of_runs
 
 if TYPE_CHECKING:
+    from cohort.kernel.build import KernelSpec
     from cohort.runs import Engine, RunDir
 
 PERFETTO = click.option(
@@ -59,7 +60,7 @@ def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
 @JSON
-@ARCH
+@of_machine
 @on_cluster
 @PERFETTO
 def command(
@@ -85,14 +86,10 @@ def command(
 
     kernel = None
     if config:
-        kernel = KernelSpec.from_fragments(config, tree)
-        if options["arch"] not in (ARCHES[0], kernel.arch):
-            raise UsageError(
-                f"--config {config} is for {kernel.arch}, not for {options['arch']}",
-                f"--config {config.replace(kernel.arch, options['arch'])}",
-            )
+        kernel = _kernel(config, tree, **options)
+        options |= {"arch": kernel.arch, "page_size": kernel.page_size}
     elif tree:
-        kernel = KernelSpec.variant("cohort", options["arch"], tree)
+        kernel = KernelSpec.variant("cohort", options["arch"], tree, options["page_size"])
     specs = [
         runs.RunSpec(
             load_policy(policy),
@@ -110,6 +107,26 @@ def command(
         done = runs.execute_matrix(specs, jobs, update, where)
     show(done, as_json)
     write_perfetto(done, perfetto)
+
+
+def _kernel(
+    configs: str, tree: Path | None, *, arch: str, page_size: int, **_: Any
+) -> "KernelSpec":
+    """The kernel of these fragments. UsageError if the machine that was asked for is another."""
+    from cohort.kernel.build import PAGES_16K, KernelSpec
+
+    kernel = KernelSpec.from_fragments(configs, tree)
+    if arch not in (ARCHES[0], kernel.arch):
+        raise UsageError(
+            f"--config {configs} is for {kernel.arch}, not for {arch}",
+            f"--config {configs.replace(kernel.arch, arch)}",
+        )
+    if page_size not in (PAGE_SIZES["4k"], kernel.page_size):
+        raise UsageError(
+            f"--config {configs} has pages of {kernel.page_size} bytes, not of {page_size}",
+            f"--config {configs},{PAGES_16K}",
+        )
+    return kernel
 
 
 def show(done: "list[Any]", as_json: bool) -> None:

@@ -9,7 +9,7 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCELS, ARCH, FRESH, JOBS, JSON, STUDY_SEEDS
+from cohort.verbs.options import ACCELS, FRESH, JOBS, JSON, STUDY_SEEDS, of_machine
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @FRESH
 @click.option("--check", is_flag=True, help="Exit 1 if a target is missed.")
 @JSON
-@ARCH
+@of_machine
 @on_cluster
 def command(
     name: str | None,
