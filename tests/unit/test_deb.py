@@ -12,7 +12,12 @@ from cohort import host
 from cohort.errors import BuildError, MissingTool, UsageError
 from cohort.kernel import build, config, deb, overlay, source
 
-BASE = 'CONFIG_LOCALVERSION=""\nCONFIG_DEBUG_INFO_NONE=n\nCONFIG_EXT4_FS=m\n'
+BASE = """\
+CONFIG_LOCALVERSION=""
+# CONFIG_DEBUG_INFO_NONE is not set
+CONFIG_EXT4_FS=m
+CONFIG_SYSTEM_TRUSTED_KEYS="own.pem"
+"""
 
 
 @pytest.fixture
@@ -114,7 +119,17 @@ def test_packages_are_made_and_those_of_before_are_gone(
     built = config.parse((home / "build/.config").read_text(), "")
     assert {built[x].value for x in ("CONFIG_COHORT", "CONFIG_COHORT_VNODE")} == {"y"}
     assert built["CONFIG_EXT4_FS"].value == "m"
+    assert built["CONFIG_SYSTEM_TRUSTED_KEYS"].value == '""'
     assert built["CONFIG_LOCALVERSION"].value == '"-cohort"'
+
+
+def test_a_configuration_without_a_keyring_gets_no_certificate(
+    make: Make, tmp_path: Path, own_out: Path
+) -> None:
+    own = tmp_path / "own.config"
+    own.write_text("".join(BASE.splitlines(keepends=True)[:-1]))
+    deb.build_packages(str(own), None, 1, lambda done, total: None)
+    assert "TRUSTED_KEYS" not in (own_out / "kernel/deb/own-config/build/.config").read_text()
 
 
 def test_a_kernel_that_refuses_cohort_is_not_built(make: Make, configs: Path) -> None:

@@ -18,6 +18,8 @@ CONFIGS = Path(f"/usr/src/linux-config-{source.SERIES}")
 """Where the distribution's package puts its configurations, one a flavour."""
 NAMED = re.compile(r"config\.(?P<arch>[^_]+)_(?P<set>[^_]+)_(?P<flavour>.+)\.xz")
 FRAGMENTS = ("cohort", "deb")
+CERTIFICATE = "CONFIG_SYSTEM_TRUSTED_KEYS"
+"""The distribution has one built in; a configuration without a keyring has no such line."""
 STEPS = 29_000
 """What a build of the distribution's whole configuration prints, about."""
 TOOLS = ("dpkg-buildpackage", "dh", "rsync", "depmod", "cpio")
@@ -73,6 +75,8 @@ def build_packages(
         host.need(tool)
     text = base_config(name, where)
     requests = config.merge(FRAGMENTS)
+    if CERTIFICATE not in config.parse(text, name):
+        del requests[CERTIFICATE]
     out = paths.made("kernel", "deb", re.sub(r"\W+", "-", Path(name).name), "build")
     home = out.parent
     arch = build.find_arch("x86_64")
