@@ -9,6 +9,7 @@ from typing import Any
 from cohort.errors import UsageError
 from cohort.phone.workload import load_workload
 from cohort.policy import load_policy, policy_names
+from cohort.results.frames import PAGE
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
 from cohort.results.runs import Result, measure
 from cohort.runs import RunDir
@@ -101,6 +102,10 @@ def _options(meta: Any) -> str:
     words = [f"--workload {meta['workload']} --launches {meta['launches']}"]
     if meta["memory_mb"] != load_workload(str(meta["workload"])).memory_mb:
         words.append(f"--memory {meta['memory_mb']}")
+    if meta.get("arch", "x86_64") != "x86_64":
+        words.append(f"--arch {meta['arch']}")
+    if meta.get("page_size", PAGE) != PAGE:
+        words.append(f"--page-size {meta['page_size'] >> 10}k")
     if meta["accel"] != "deterministic":
         words.append(f"--accel {meta['accel']}")
     return " ".join(words)
