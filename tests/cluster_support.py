@@ -50,8 +50,8 @@ echo "{\\"r\\":\\"note\\",\\"t\\":3,\\"text\\":\\"$said\\"}" >> "$records"
 [ ! -e "$FAKE_FLAGS/slow" ] || exec sleep 60
 sleep "$(cat "$FAKE_FLAGS/seconds")"
 echo "booted" > "$console"
-if [ -e "$FAKE_FLAGS/mortal" ]; then
-	rm "$FAKE_FLAGS/mortal"
+# Of two that see it at once one takes it away.
+if rm "$FAKE_FLAGS/mortal" 2> /dev/null; then
 	echo '{"r":"case","t":4,"name":"a"}' >> "$records"
 	exit
 fi
