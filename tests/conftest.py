@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +55,16 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
         return tree
 
     return make
+
+
+@pytest.fixture
+def patched(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What stands for the fetched tree, with an overlay on it that is up to date."""
+    monkeypatch.setattr(source, "fetch", lambda update: tmp_path)
+    monkeypatch.setattr(source, "read_release", lambda at: "6.12.117")
+    monkeypatch.setattr(overlay, "load_series", lambda: SimpleNamespace(id="now"))
+    monkeypatch.setattr(overlay, "applied_id", lambda at: "now")
+    return tmp_path
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ class RunSpec:
     change: tuple[tuple[str, int], ...] = ()
     fresh: bool = False
     arch: str = "x86_64"
-    page_size: int = 4096
+    page_size: int = machine.PAGE
 
     def __post_init__(self) -> None:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
@@ -207,7 +207,7 @@ class Plan:
         return {
             "format": FORMAT,
             # Not of pages that all runs had before: those keep their names.
-            **({"page_size": self.page_size} if self.page_size != 4096 else {}),
+            **({"page_size": self.page_size} if self.page_size != machine.PAGE else {}),
             "kernel_id": self.kernel.id[:16],
             "guest_id": host.digest_file(self.guest)[:16],
             "workload_id": host.digest(host.digest_file(self.storage), self.conf)[:16],

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from cohort import named
 from cohort.errors import UsageError
+from cohort.vm.machine import PAGE
 
 MIB = 1 << 20
 UNITS = {"": 1, "K": 1 << 10, "M": MIB, "G": 1 << 30}
@@ -91,7 +92,7 @@ def whole(word: str, page_size: int) -> str:
     """`word` for a machine with pages of so many bytes: an area is of whole pageblocks there, as
     stock makes cma= of them."""
     name, _, value = word.partition("=")
-    if page_size == 4096 or name not in AREAS or (found := area(value)) is None:
+    if page_size == PAGE or name not in AREAS or (found := area(value)) is None:
         return word
     mib = -(-found[0] // PAGEBLOCK_16K) * PAGEBLOCK_16K // MIB
     return f"{name}={mib}M{value[len(value.partition('@')[0]) :]}"

@@ -1,37 +1,26 @@
 """Kernels of several variants are built from one tree."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from cohort.errors import UsageError
-from cohort.kernel import build, config, overlay, source
+from cohort.kernel import build, config, overlay
 from cohort.kernel.build import KernelSpec
-
-
-@pytest.fixture
-def tree(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A tree that is fetched, with an overlay on it that is up to date."""
-    monkeypatch.setattr(source, "fetch", lambda update: tmp_path)
-    monkeypatch.setattr(source, "read_release", lambda at: "6.12.117")
-    monkeypatch.setattr(overlay, "load_series", lambda: SimpleNamespace(id="now"))
-    monkeypatch.setattr(overlay, "applied_id", lambda at: "now")
-    return tmp_path
 
 
 def ignore(done: int, total: int) -> None:
     """No progress is shown."""
 
 
-def test_two_variants_are_built_at_a_time(tree: Path) -> None:
+def test_two_variants_are_built_at_a_time(patched: Path) -> None:
     spec = KernelSpec.variant("cohort")
     with (
         build.prepared_tree(spec.tree, ignore) as one,
         build.prepared_tree(spec.tree, ignore) as other,
     ):
         assert one == other
-        assert one[0] == tree
+        assert one[0] == patched
 
 
 def test_no_kernel_order9_but_for_the_pc() -> None:
@@ -56,7 +45,7 @@ def test_pages_of_16_kib_are_arm64s_alone() -> None:
 
 
 def test_an_overlay_that_changed_is_brought_up_to_date_first(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
+    patched: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = ["before"]
     monkeypatch.setattr(overlay, "applied_id", lambda at: there[0])

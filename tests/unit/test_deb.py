@@ -4,13 +4,12 @@ import lzma
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
-from types import SimpleNamespace
 
 import pytest
 
 from cohort import host
 from cohort.errors import BuildError, MissingTool, UsageError
-from cohort.kernel import build, config, deb, overlay, source
+from cohort.kernel import build, config, deb
 
 BASE = """\
 CONFIG_LOCALVERSION=""
@@ -90,13 +89,9 @@ class Make:
 
 
 @pytest.fixture
-def make(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+def make(patched: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """A tree that is fetched and patched, and make that compiles nothing."""
     made = Make()
-    monkeypatch.setattr(source, "fetch", lambda update: tmp_path)
-    monkeypatch.setattr(source, "read_release", lambda at: "6.12.117")
-    monkeypatch.setattr(overlay, "load_series", lambda: SimpleNamespace(id="now"))
-    monkeypatch.setattr(overlay, "applied_id", lambda at: "now")
     monkeypatch.setattr(host, "need", lambda program: Path("/bin", program))
     monkeypatch.setattr(host, "run", made.configure)
     monkeypatch.setattr(build, "make", made.make)

@@ -16,6 +16,7 @@ from cohort import host, paths
 from cohort.errors import BuildError, UsageError
 from cohort.kernel import config, overlay, source
 from cohort.log import Update
+from cohort.vm.machine import LARGE_PAGE, PAGE
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class KernelSpec:
 
     @classmethod
     def variant(
-        cls, name: str, arch: str = "x86_64", tree: Path | None = None, page_size: int = 4096
+        cls, name: str, arch: str = "x86_64", tree: Path | None = None, page_size: int = PAGE
     ) -> "KernelSpec":
         """One of VARIANTS, for that machine and its pages in bytes; or UsageError."""
         if name not in VARIANTS:
@@ -78,11 +79,12 @@ class KernelSpec:
                 f"there is no kernel {name} for {arch}, where the largest block is the machine's",
                 'take a policy without kernel = "order9", or --arch x86_64',
             )
-        if page_size != 4096 and arch != "arm64":
+        if page_size != PAGE and arch != "arm64":
             raise UsageError(
-                f"pages of {arch} have 4096 bytes, not {page_size}", "--arch arm64 --page-size 16k"
+                f"pages of {arch} have {PAGE} bytes, not {page_size}",
+                "--arch arm64 --page-size 16k",
             )
-        pages = () if page_size == 4096 else (PAGES_16K,)
+        pages = () if page_size == PAGE else (PAGES_16K,)
         return cls(("base", arch, *pages, "lab", *VARIANTS[name]), arch, tree)
 
     @classmethod
@@ -99,7 +101,7 @@ class KernelSpec:
     @property
     def page_size(self) -> int:
         """Bytes of a page of its machine."""
-        return 16384 if PAGES_16K in self.configs else 4096
+        return LARGE_PAGE if PAGES_16K in self.configs else PAGE
 
     @property
     def name(self) -> str:
@@ -199,7 +201,15 @@ def configure(tree: Path, out: Path, arch: Arch, requests: dict[str, config.Requ
     """Write `out/.config`; BuildError if a line of `requests` did not land."""
     wanted = out / "cohort.config"
     host.write_text(wanted, config.render(requests))
-    command = [*make_command(tree, out, arch), f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"]
+    make_config(
+        [*make_command(tree, out, arch), f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"],
+        out,
+        requests,
+    )
+
+
+def make_config(command: list[str], out: Path, requests: dict[str, config.Request]) -> None:
+    """Have make finish `out/.config`; BuildError if it fails, or a request did not land."""
     done = host.run(command, env=environment())
     if done.returncode != 0:
         lines = done.stderr.splitlines()[-ERROR_LINES:]

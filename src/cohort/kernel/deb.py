@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cohort import host, named, paths
-from cohort.errors import BuildError, MissingTool, UsageError
+from cohort.errors import MissingTool, UsageError
 from cohort.kernel import build, config, source
-from cohort.kernel.build import ERROR_LINES
 from cohort.log import Update
 
 CONFIGS = Path(f"/usr/src/linux-config-{source.SERIES}")
@@ -84,20 +83,10 @@ def build_packages(
         for old in home.glob("*.deb"):
             old.unlink()
         command = build.make_command(source_tree, out, arch)
-        _configure(command, out, text, requests)
+        # What the tree does not know of the base is dropped.
+        host.write_text(out / ".config", text + config.render(requests))
+        build.make_config([*command, "olddefconfig"], out, requests)
         version = f"{source.read_release(source_tree)}-{revision}"
         build.make([*command, f"KDEB_PKGVERSION={version}", "bindeb-pkg"], out, update, STEPS)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Packages(release, tuple(sorted(home.glob("*.deb"))))
-
-
-def _configure(
-    command: list[str], out: Path, text: str, requests: dict[str, config.Request]
-) -> None:
-    """The base with the requests on top; what the tree does not know of the base is dropped."""
-    host.write_text(out / ".config", text + config.render(requests))
-    done = host.run([*command, "olddefconfig"], env=build.environment())
-    if done.returncode != 0:
-        lines = done.stderr.splitlines()[-ERROR_LINES:]
-        raise BuildError("kernel configuration failed:\n  " + "\n  ".join(lines))
-    config.verify(requests, (out / ".config").read_text())

@@ -7,10 +7,10 @@ from cohort.errors import UsageError
 from cohort.phone import bench
 from cohort.phone.schema import App, Category, Process, Workload
 from cohort.phone.sequence import MASK, all_launches, launch_sequence, rounds_end
+from cohort.vm.machine import PAGE
 
 MAX_LAUNCHES = 20000
 MIB = 1 << 20
-PAGE_BYTES = 4096  # of a page as workloads count them; guests with larger ones have fewer
 ZRAM = "zram0"
 READ_AHEAD = "/sys/block/dm-0/queue/read_ahead_kb"
 
@@ -33,7 +33,7 @@ def render_conf(
     roles: Mapping[str, str] | None = None,
     heap: str = "system",
     announce: bool = False,
-    page_size: int = 4096,
+    page_size: int = PAGE,
 ) -> str:
     """The text of /phone.conf.
 
@@ -54,7 +54,7 @@ def render_conf(
     own = [*_swap_writes(workload), *_bench_writes(workload)]
     lines += [_write_line(path, value) for path, value in [*own, *writes]]
     if workload.swap is not None:
-        noise = workload.swap.noise_bytes.value * page_size // PAGE_BYTES
+        noise = workload.swap.noise_bytes.value * page_size // PAGE
         lines.append(f"swap /dev/{ZRAM} {noise}")
     for key, value in _settings(workload, time, total).items():
         number = _pages(value, page_size) if key.endswith("_pages") else value
@@ -74,8 +74,8 @@ def render_conf(
 
 
 def _pages(number: int, page_size: int) -> int:
-    """Pages of that size for so many of 4 KiB: one at least, if any."""
-    return max(number * PAGE_BYTES // page_size, min(number, 1))
+    """Pages of that size for so many of 4 KiB, as workloads count them: one at least, if any."""
+    return max(number * PAGE // page_size, min(number, 1))
 
 
 def _swap_writes(workload: Workload) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from cohort import host, paths
 from cohort.errors import BuildError
 from cohort.kernel.build import find_arch
 from cohort.phone import programs
+from cohort.vm.machine import PAGE
 
 # (name, mode, major, minor): what must exist before devtmpfs is mounted.
 _NODES = [
@@ -30,7 +31,7 @@ def guest_sources() -> list[Path]:
 
 
 def build_guest(
-    out_dir: Path, name: str = "phone", arch: str = "x86_64", page_size: int = 4096
+    out_dir: Path, name: str = "phone", arch: str = "x86_64", page_size: int = PAGE
 ) -> Path:
     """Compile the guest's program of that name, for pages of so many bytes, once for each content
     of its sources and compiler; its path.
@@ -42,7 +43,7 @@ def build_guest(
     make, _ = host.need("make"), host.need(cc)
     sources = guest_sources()
     options = [f"CC={cc}", *_sqlite(arch)]
-    options += [f"PAGE_SIZE={page_size}"] if page_size != 4096 else []
+    options += [f"PAGE_SIZE={page_size}"] if page_size != PAGE else []
     identity = host.digest(host.digest_tree(paths.GUEST, sources), host.version(cc), *options)
     target = out_dir / identity[:16]
     program = target / name

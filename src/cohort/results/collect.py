@@ -9,10 +9,10 @@ from typing import Any
 from cohort.errors import UsageError
 from cohort.phone.workload import load_workload
 from cohort.policy import load_policy, policy_names
-from cohort.results.frames import PAGE
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
 from cohort.results.runs import Result, measure
 from cohort.runs import RunDir
+from cohort.vm.machine import PAGE
 
 
 def of_runs(places: Sequence[Path]) -> list[Record]:

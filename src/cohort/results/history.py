@@ -55,6 +55,19 @@ def read_bounds(path: Path) -> dict[str, Bound]:
     return bounds
 
 
+def records_file(home: Path) -> Path:
+    """Where the commits' runs are kept, in the directory of all records."""
+    return home / f"{HISTORY}.jsonl"
+
+
+def read(home: Path) -> tuple[list[Record], dict[str, Bound]]:
+    """The commits' runs in the directory of all records, and the bounds beside it.
+
+    Raises what `read_set` and `read_bounds` do.
+    """
+    return read_set(records_file(home)), read_bounds(home.parent / f"{HISTORY}.toml")
+
+
 def add(path: Path, records: Sequence[Record]) -> None:
     """Keep the runs of one commit, in place of what was kept of it. UsageError for other runs."""
     labels = {record.label for record in records}

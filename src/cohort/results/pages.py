@@ -14,7 +14,7 @@ import jinja2
 from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results import figures, history
-from cohort.results.records import NoRecords, read_set
+from cohort.results.records import NoRecords
 from cohort.results.sheet import Sheet, functions
 
 README = "README.md"
@@ -119,11 +119,9 @@ def check(home: Home) -> list[str]:
 
 def losses(home: Home) -> list[str]:
     """What the newest commit of the history has worse than its bounds allow."""
-    path = home.records / f"{history.HISTORY}.jsonl"
-    if not path.is_file():
+    if not history.records_file(home.records).is_file():
         return []
-    bounds = history.read_bounds(home.results / f"{history.HISTORY}.toml")
-    return history.losses(read_set(path), bounds)
+    return history.losses(*history.read(home.records))
 
 
 def _check(home: Home, page: Page) -> list[str]:

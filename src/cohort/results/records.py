@@ -14,6 +14,7 @@ from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results.experiments import Number
 from cohort.results.runs import Result
+from cohort.vm.machine import PAGE
 
 ONE_BUILD = ("commit", "tree_id", "guest_id", "qemu", "gcc")
 """What all runs of a table have in common, whatever they run."""
@@ -55,7 +56,7 @@ class Record(BaseModel):
     gcc: str
     records_id: str
     arch: str = "x86_64"
-    page_size: int = 4096
+    page_size: int = PAGE
     metrics: dict[str, int | float]
 
     @property

@@ -97,9 +97,7 @@ class Sheet:
 
     def history(self) -> str:
         """What the short run measured on each commit, of the set and the bounds that are there."""
-        records = read_set(self.home / f"{history.HISTORY}.jsonl")
-        bounds = history.read_bounds(self.home.parent / f"{history.HISTORY}.toml")
-        return history.table(records, bounds, self.figures)
+        return history.table(*history.read(self.home), self.figures)
 
     def picture(
         self, table: str, family: str, labels: Sequence[str], alt: str, orders: bool = False

@@ -28,17 +28,7 @@ def build(sources: Path) -> Path:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             for path in files:
-                done = host.run(
-                    [
-                        host.need("gcc"),
-                        *FLAGS,
-                        "-Wno-unused-parameter",
-                        "-static",
-                        "-o",
-                        part / path.stem,
-                        path,
-                    ]
-                )
+                done = host.run([host.need("gcc"), *FLAGS, "-o", part / path.stem, path])
                 if done.returncode:
                     raise BuildError(f"{path} does not compile:\n{done.stderr.strip()}")
             part.replace(made)

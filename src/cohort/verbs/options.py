@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 import click
 
 from cohort.errors import UsageError
+from cohort.vm.machine import LARGE_PAGE, PAGE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 ACCELS = ("deterministic", "tcg", "kvm", "auto")
 ARCHES = ("x86_64", "arm64")
-PAGE_SIZES = {"4k": 4096, "16k": 16384}
+PAGE_SIZES = {"4k": PAGE, "16k": LARGE_PAGE}
 """Bytes of a page of the machine, by its word."""
 
 ACCEL = click.option(

@@ -102,7 +102,7 @@ def history(places: tuple[Path, ...], last: bool) -> None:
         raise UsageError("name run directories, or say --last, one of the two")
     home = _home()
     if places or last:
-        path = home.records / f"{kept.HISTORY}.jsonl"
+        path = kept.records_file(home.records)
         kept.add(path, collect.of_runs(export.recall() if last else places))
         for made in (path, *pages.write(home, [f"results/{kept.HISTORY}.md"])):
             click.echo(made)
