@@ -117,21 +117,32 @@ class SmallGuest:
     limit_s: float
 
     def boot(
-        self, *words: str, memory_mb: int = 1024, cpus: int = 2, nodes_mb: tuple[int, ...] = ()
+        self,
+        *words: str,
+        memory_mb: int = 1024,
+        cpus: int = 2,
+        nodes_mb: tuple[int, ...] = (),
+        keep_writes: bool = False,
     ) -> str:
         """Boot with these words on the command line; what the console said. `nodes_mb` are the
-        machine's own nodes, which make up its memory.
+        machine's own nodes, which make up its memory. With `keep_writes` the file `storage` of
+        the run directory is what the guest left.
 
         Booted again where QEMU ran a stale breakpoint, as the lab's own guests are.
         """
         for _ in range(BOOTS):
-            text = self._boot(words, sum(nodes_mb) or memory_mb, cpus, nodes_mb)
+            text = self._boot(words, sum(nodes_mb) or memory_mb, cpus, nodes_mb, keep_writes)
             if STALE_BREAKPOINT not in text:
                 break
         return text
 
     def _boot(
-        self, words: tuple[str, ...], memory_mb: int, cpus: int, nodes_mb: tuple[int, ...]
+        self,
+        words: tuple[str, ...],
+        memory_mb: int,
+        cpus: int,
+        nodes_mb: tuple[int, ...],
+        keep_writes: bool,
     ) -> str:
         spec = VmSpec(
             self.run_dir,
@@ -145,6 +156,7 @@ class SmallGuest:
             cmdline=("no_timer_check", *words),
             arch=self.kernel.arch,
             nodes_mb=nodes_mb,
+            keep_writes=keep_writes,
         )
         subprocess.run(
             machine.arguments(spec), timeout=self.limit_s, check=True, capture_output=True

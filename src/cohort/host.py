@@ -36,6 +36,7 @@ PACKAGES = {
     "gcc": "gcc",
     "debugfs": "e2fsprogs",
     "dpkg-deb": "dpkg",
+    "e2fsck": "e2fsprogs",
     "ld": "binutils",
     "make": "make",
     "mke2fs": "e2fsprogs",

@@ -21,7 +21,7 @@
 #define AREA "/sys/kernel/mm/cohort/pcpa/"
 #define HEAPS "/dev/dma_heap/"
 
-static void get(const char *path, char *text, size_t size)
+static inline void get(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -31,7 +31,7 @@ static void get(const char *path, char *text, size_t size)
 		close(fd);
 }
 
-static bool says(const char *name, const char *value)
+static inline bool says(const char *name, const char *value)
 {
 	char path[96], text[64];
 
@@ -50,7 +50,7 @@ static inline long kb(const char *name)
 	return atol(text);
 }
 
-static long stat_of(const char *name)
+static inline long stat_of(const char *name)
 {
 	static char text[4096];
 	char key[64], *at;
@@ -63,7 +63,7 @@ static long stat_of(const char *name)
 	return -1;
 }
 
-static double now_ms(void)
+static inline double now_ms(void)
 {
 	struct timespec t;
 
@@ -71,7 +71,7 @@ static double now_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-static int heap_alloc(const char *heap, size_t bytes)
+static inline int heap_alloc(const char *heap, size_t bytes)
 {
 	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
 	char path[64];
@@ -87,7 +87,7 @@ static int heap_alloc(const char *heap, size_t bytes)
 	return err ?: (int)data.fd;
 }
 
-static bool zeroed(int fd, size_t bytes)
+static inline bool zeroed(int fd, size_t bytes)
 {
 	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	unsigned long i, sum = 0;
@@ -102,7 +102,7 @@ static bool zeroed(int fd, size_t bytes)
 }
 
 /* File systems of the kernel, and the empty ext4 at /data. */
-static void begin(void)
+static inline void begin(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	mkdir("/proc", 0755);

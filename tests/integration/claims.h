@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void claim(bool held, const char *what)
+static inline void claim(bool held, const char *what)
 {
 	printf("%s %s\n", held ? "ok" : "not ok", what);
 }
@@ -28,7 +28,7 @@ static int put_fd(int fd, const char *value)
 	return err;
 }
 
-static int put(const char *path, const char *value)
+static inline int put(const char *path, const char *value)
 {
 	return put_fd(open(path, O_WRONLY), value);
 }

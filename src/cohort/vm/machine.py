@@ -78,7 +78,7 @@ class VmSpec:
 
     Without `latency` the storage answers at once, as /dev/pmem0; with it, it is /dev/dm-0.
     `nodes_mb` is the memory of each NUMA node that the firmware tells of, all of `memory_mb`;
-    CPU n is in node n.
+    CPU n is in node n. With `keep_writes` the guest writes to the file `storage` itself.
     """
 
     run_dir: Path
@@ -92,6 +92,7 @@ class VmSpec:
     cmdline: tuple[str, ...] = field(default=())
     arch: str = "x86_64"
     nodes_mb: tuple[int, ...] = ()
+    keep_writes: bool = False
 
     @property
     def console(self) -> Path:
@@ -140,7 +141,7 @@ def arguments(spec: VmSpec) -> list[str]:
         *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
         *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),
         *_records_arguments(spec),
-        *([] if spec.storage is None else _storage_arguments(spec.storage, machine)),
+        *([] if spec.storage is None else _storage_arguments(spec, spec.storage, machine)),
         *("-kernel", str(spec.kernel)),
         *([] if spec.initrd is None else ["-initrd", str(spec.initrd)]),
         *("-append", spec.kernel_cmdline),
@@ -165,15 +166,16 @@ def _records_arguments(spec: VmSpec) -> list[str]:
     ]
 
 
-def _storage_arguments(image: Path, machine: Emulator) -> list[str]:
+def _storage_arguments(spec: VmSpec, image: Path, machine: Emulator) -> list[str]:
     """Memory, because it answers at once; share=off: the guest's writes stay its own.
 
     That of a PCI device is taken by the kernel's flash-store; the file's size is a power of two.
     """
     size = image.stat().st_size
+    share = "on" if spec.keep_writes else "off"
     device = "nvdimm" if machine.nvdimm else "ivshmem-plain"
     return [
         "-object",
-        f"memory-backend-file,id=store,share=off,size={size},mem-path={image}",
+        f"memory-backend-file,id=store,share={share},size={size},mem-path={image}",
         *("-device", f"{device},memdev=store"),
     ]
