@@ -11,6 +11,8 @@
  *   native ROLE               role of the processes that init starts
  *   camera APP HEAP KB PIECE_KB WOKEN [announce]   buffers of a start of this app, from
  *                             what heap, and how many other processes work meanwhile
+ *   entitled                  what makes buffers, for the screen and for a camera, is a client
+ *                             of the page-cache-preferred area
  *   judge FRAMES US HEAP_PAGES FILE_PAGES   scrolling in each use, and what is recorded of it
  *   experiment KIND KEY=N...  after the launches; KIND exit, throughput,
  *                             bench, orders or scale
@@ -399,6 +401,8 @@ static void do_line(struct conf *conf, struct parse *ps, char *line)
 		return do_experiment(conf, &save);
 	if (!strcmp(verb, "program"))
 		return do_program(conf, &save);
+	if (!strcmp(verb, "entitled"))
+		return (void)(conf->entitled = true);
 	if (!strcmp(verb, "camera"))
 		return do_camera(conf, &save);
 	if (!strcmp(verb, "judge"))

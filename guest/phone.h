@@ -201,6 +201,7 @@ struct conf {
 		uint64_t woken;		/* processes that work while it opens */
 		bool announce;		/* the kernel hears of a start before the app runs */
 	} camera;
+	bool entitled;			/* what makes buffers is a client of the area */
 	struct judge {
 		uint64_t frames;	/* scrolled in each use, 0: nothing is judged */
 		uint64_t frame_us;	/* from one to the next */
@@ -388,6 +389,7 @@ void buffers_build(const struct app *a, struct rng *r, uint64_t num, uint64_t de
 /* Cohort's files for the administrator. */
 #define SCHEMES "/sys/kernel/mm/cohort/"
 #define PCPA SCHEMES "pcpa/"
+#define ENTITLED "/proc/self/cohort_entitled"
 #define VNODES SCHEMES "vnode/"
 
 /* ---- camera.c ---- */

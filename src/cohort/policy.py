@@ -112,8 +112,10 @@ class Policy(BaseModel):
     `cmdline` goes on the kernel's command line; `sysctl` (dotted names) and `sysfs` (paths) are
     written by the guest before the first process of the phone starts. `camera_heap` is the dma-buf
     heap of a camera's buffers; with `camera_announce` who starts the camera tells the area of
-    scheme 3 before. `kernel` is the build: "cohort", "order9" for one without free blocks above
-    that order, or "stock" for one without Cohort compiled in.
+    scheme 3 before. With `entitled` the process that makes buffers, for the screen and for a
+    camera, is a client of that area, whatever heap it uses. `kernel` is the build: "cohort",
+    "order9" for one without free blocks above that order, or "stock" for one without Cohort
+    compiled in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -126,6 +128,7 @@ class Policy(BaseModel):
     role: dict[Name, Role] = {}
     camera_heap: HeapName = "system"
     camera_announce: bool = False
+    entitled: bool = False
     kernel: Literal["cohort", "order9", "stock"] = "cohort"
 
     @model_validator(mode="after")
@@ -135,6 +138,8 @@ class Policy(BaseModel):
             raise ValueError(f"cmdline.{clash[0]}: {clash[1]}")
         if self.kernel == "stock" and (given := switches.values(self.cmdline)):
             raise ValueError(f"kernel: stock has no Cohort, and cmdline has {next(iter(given))}=")
+        if self.entitled and "cohort.pcpa" not in switches.values(self.cmdline):
+            raise ValueError("entitled: there is no area, cmdline has no cohort.pcpa=")
         return self
 
     def writes(self) -> list[tuple[str, str]]:
@@ -149,7 +154,7 @@ class Policy(BaseModel):
         """A hash of all that changes a run; name and title do not."""
         usual = {"role"} if not self.role else set()
         usual |= {"camera_heap"} if self.camera_heap == "system" else set()
-        usual |= set() if self.camera_announce else {"camera_announce"}
+        usual |= {x for x in ("camera_announce", "entitled") if not getattr(self, x)}
         effect = self.model_dump(exclude={"name", "title"} | usual)
         return hashlib.sha256(json.dumps(effect, sort_keys=True).encode()).hexdigest()
 

@@ -63,6 +63,8 @@ def _sets(data: tomlfile.Table, policy: Policy) -> str:
     words += [f"{key} = {data[key]}" for key in ("camera_heap", "kernel") if key in data]
     if "camera_announce" in data:
         words.append(f"starts {'' if data['camera_announce'] else 'not '}announced")
+    if "entitled" in data:
+        words.append("entitled" if data["entitled"] else "not entitled")
     return "; ".join(words) or "nothing"
 
 

@@ -338,6 +338,7 @@ def _conf(spec: RunSpec, workload: Workload) -> str:
         roles={name: role.line for name, role in spec.policy.role.items()},
         heap=spec.policy.camera_heap,
         announce=spec.policy.camera_announce,
+        entitled=spec.policy.entitled,
         page_size=spec.kernel_spec.page_size,
     )
 

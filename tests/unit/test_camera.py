@@ -51,6 +51,10 @@ def test_the_guest_is_told_of_heap_and_sizes() -> None:
         phone, seed=1, launches=2, writes=[], time="virtual", heap="pcpa", announce=True
     )
     assert "camera camera pcpa 266240 20480 8 announce" in told.splitlines()
+    assert "entitled" not in told.splitlines()
+    told = render_conf(phone, seed=1, launches=2, writes=[], time="virtual", entitled=True)
+    assert "camera camera system 266240 20480 8" in told.splitlines()
+    assert "entitled" in told.splitlines()
     plain = load_workload("phone-2g")
     conf = render_conf(plain, seed=1, launches=2, writes=[], time="virtual", heap="pcpa")
     assert "pcpa" not in conf

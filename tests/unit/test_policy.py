@@ -155,6 +155,7 @@ def test_a_switch_of_cohorts_replaces_the_one_of_its_name(tmp_path: Path) -> Non
         ('title = "t"\n[sysfs]\n"/proc/x" = "1"', 3, "sysfs./proc/x", "below /sys"),
         ('title = "t"\n[sysfs]\n"/sys/../x" = "1"', 3, 'sysfs."/sys/../x"', "below /sys"),
         ('title = "t"\n[sysfs]\n"/sys/x" = "1\\n2"', 3, "sysfs./sys/x", "one line"),
+        ('title = "t"\nentitled = true', 2, "entitled", "there is no area"),
         ('title = "t"\nkernel = "mine"', 2, "kernel", "'cohort', 'order9' or 'stock'"),
         ('cmdline = ["a"]', 1, "title", "required"),
         ('extends = "nobody"', 1, "extends", "no policy 'nobody'"),

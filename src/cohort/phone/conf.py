@@ -33,17 +33,18 @@ def render_conf(
     roles: Mapping[str, str] | None = None,
     heap: str = "system",
     announce: bool = False,
+    entitled: bool = False,
     page_size: int = PAGE,
 ) -> str:
     """The text of /phone.conf.
 
     `launches` are starts of the camera, if the workload has one. `writes` are (path, value) of the
     policy, applied before the phone starts; `roles` is what it does for a role, "vnode NAME" or
-    "cgroup MIN_KB LOW_KB"; `heap` is where it has the camera's buffers come from, and `announce`
-    whether the kernel hears of a start before. `page_size` is in bytes: a guest with larger pages
-    touches as many bytes in fewer of them. `time` "real" shortens the waits of people, for
-    guests whose clock is the host's. Raises UsageError for a number of launches or a write that
-    the guest cannot take.
+    "cgroup MIN_KB LOW_KB"; `heap` is where it has the camera's buffers come from, `announce`
+    whether the kernel hears of a start before, and `entitled` whether what makes buffers is a
+    client of the area. `page_size` is in bytes: a guest with larger pages touches as many bytes in
+    fewer of them. `time` "real" shortens the waits of people, for guests whose clock is the
+    host's. Raises UsageError for a number of launches or a write that the guest cannot take.
     """
     total = all_launches(workload, launches)
     if not 1 <= launches <= total <= MAX_LAUNCHES:
@@ -68,6 +69,7 @@ def render_conf(
         *_app_lines(workload),
     ]
     lines += _camera_lines(workload, heap, announce)
+    lines += ["entitled"] if entitled else []
     lines += _judge_lines(workload, page_size)
     lines += _launch_lines(workload, seed, launches)
     return "\n".join(lines) + "\n"
