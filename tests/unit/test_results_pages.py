@@ -27,6 +27,7 @@ TEMPLATE = """# A page
 A launch takes {{ times("small", "region", best("none", "tuned"), "launch_ms_p50") }} times as long,
 {{ value("small", "region", "launch_ms_p50") }} ms.
 """
+BEGIN = pages.BEGIN.format(template="README.md")
 PICTURE = '\n{{ picture("small", "ui_order", ["none", "region"], "UI", orders=True) }}\n'
 
 IDS = {
@@ -50,7 +51,7 @@ def checkout(root: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     (home.templates / "results").mkdir(parents=True)
     (home.templates / "results" / "small.md").write_text(TEMPLATE)
     (home.templates / "README.md").write_text('Kills: {{ value("small", "none", "kills") }}.\n')
-    (root / "README.md").write_text(f"# R\n\n{pages.BEGIN}\n{pages.END}\n\nmore\n")
+    (root / "README.md").write_text(f"# R\n\n{BEGIN}\n{pages.END}\n\nmore\n")
     return home
 
 
@@ -102,9 +103,28 @@ def test_a_page_has_its_figures_and_what_they_are_of(made: Home, cohort: Cohort)
     assert "Linux 6.12.7; gcc 4;\nQEMU 1;\nseeds 1, 2: median [least, greatest].\n" in text
     assert "✓ better than best of stock, ✗ worse, ≈ the ranges over the seeds touch." in text
     readme = (made.root / "README.md").read_text()
-    assert readme == f"# R\n\n{pages.BEGIN}\nKills: 20.\n{pages.END}\n\nmore\n"
+    assert readme == f"# R\n\n{BEGIN}\nKills: 20.\n{pages.END}\n\nmore\n"
     assert cohort("results", "--check") == Outcome(0, "", "")
     assert cohort("results") == Outcome(0, "", "")
+
+
+def test_the_readme_has_parts_of_different_commits(made: Home) -> None:
+    """As the schemes are not all measured at once."""
+    later = [
+        x.model_copy(update={"commit": "ef01"}) for x in read_set(made.records / "small.jsonl")
+    ]
+    write_set(made.records / "later.jsonl", later)
+    (made.templates / "README-later.md").write_text('{{ commit("small") }} {{ commit("later") }}\n')
+    with pytest.raises(Failed, match="different commits"):
+        pages.write(made)
+    (made.templates / "README-later.md").write_text('{{ commit("later") }}\n')
+    with pytest.raises(UsageError, match="has no lines .*README-later.md"):
+        pages.write(made)
+    mark = pages.BEGIN.format(template="README-later.md")
+    (made.root / "README.md").write_text(f"{BEGIN}\n{pages.END}\n{mark}\n{pages.END}\n")
+    pages.write(made)
+    readme = (made.root / "README.md").read_text()
+    assert readme == f"{BEGIN}\nKills: 20.\n{pages.END}\n{mark}\nef01\n{pages.END}\n"
 
 
 def test_runs_become_a_set_of_records(

@@ -1,8 +1,9 @@
 """The pages of results that are made from records, each of a template of prose.
 
 A template is `docs/templates/results/NAME.md` for the page `docs/results/NAME.md`, beside the pages
-and not in the package, as it is prose that people edit. `docs/templates/README.md` makes the part
-of the repository's README between two marks. What one may call: `cohort.results.sheet`.
+and not in the package, as it is prose that people edit. `docs/templates/README.md` and
+`docs/templates/README-NAME.md` make parts of the repository's README, each between two marks, so
+that each part is of one commit. What one may call: `cohort.results.sheet`.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,13 @@ from cohort.results.records import NoRecords
 from cohort.results.sheet import Sheet, functions
 
 README = "README.md"
-BEGIN = "<!-- results: made by `cohort results` of docs/templates/README.md -->"
+BEGIN = "<!-- results: made by `cohort results` of docs/templates/{template} -->"
 END = "<!-- results: end -->"
+
+
+def is_part(template: str) -> bool:
+    """Does the template make a part of the README, and not a page?"""
+    return template == README or template.startswith("README-")
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,14 @@ class Home:
 
     def page(self, template: str) -> Path:
         """The file that a template makes, or a part of."""
-        return self.root / README if template == README else self.root / "docs" / template
+        return self.root / README if is_part(template) else self.root / "docs" / template
 
 
 @dataclass(frozen=True)
 class Page:
     """A page as its template and the records have it, its figures marked."""
 
+    template: str
     path: Path
     sheet: Sheet
     marked: str
@@ -71,7 +78,7 @@ def make(home: Home, template: str) -> Page:
     except (jinja2.TemplateError, TypeError) as error:
         raise UsageError(f"{where}: {error}") from error
     made_of = f"<!-- Made by `cohort results` of docs/templates/{template}: change that. -->\n"
-    return Page(path, sheet, f"{'' if template == README else made_of}{text.rstrip()}\n")
+    return Page(template, path, sheet, f"{'' if is_part(template) else made_of}{text.rstrip()}\n")
 
 
 def templates(home: Home) -> list[str]:
@@ -87,9 +94,9 @@ def write(home: Home, only: Sequence[str] = ()) -> list[Path]:
     """
     from cohort.results.set_picture import draw, is_of
 
-    wanted = {}
+    wanted: dict[Path, str] = {}
     for page in [make(home, template) for template in only or templates(home)]:
-        before, after = _around(page.path)
+        before, after = _around(page, wanted.get(page.path, _text(page.path)))
         wanted[page.path] = f"{before}{figures.plain(page.marked)}{after}"
         for name, picture in page.sheet.pictures.items():
             if not is_of(_text(home.results / name), picture):
@@ -127,7 +134,7 @@ def losses(home: Home) -> list[str]:
 def _check(home: Home, page: Page) -> list[str]:
     from cohort.results.set_picture import is_of
 
-    before, after = _around(page.path)
+    before, after = _around(page, _text(page.path))
     text = _text(page.path).removeprefix(before).removesuffix(after)
     found = figures.differences(page.marked, page.sheet.figures, text, before.count("\n"))
     wrong = [
@@ -148,12 +155,14 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-def _around(path: Path) -> tuple[str, str]:
-    """What a page has before and after the part that is made; nothing but for the README."""
-    if path.name != README:
+def _around(page: Page, text: str) -> tuple[str, str]:
+    """What the text of a page has before and after the part that is made; nothing but for the
+    README."""
+    if not is_part(page.template):
         return "", ""
-    before, begin, rest = _text(path).partition(f"{BEGIN}\n")
+    mark = BEGIN.format(template=page.template)
+    before, begin, rest = text.partition(f"{mark}\n")
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise UsageError(f"{path}: has no lines {BEGIN} and {END}")
+        raise UsageError(f"{page.path}: has no lines {mark} and {END}")
     return before + begin, end + after
