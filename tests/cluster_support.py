@@ -56,10 +56,15 @@ if rm "$FAKE_FLAGS/mortal" 2> /dev/null; then
 	exit
 fi
 rest='"lines":0,"ns":6'
+# Dies when so many cases have ended: the file is named after the policy.
+last=$(cat "$FAKE_FLAGS/late.$(basename "${initrd%/*/*}")" 2> /dev/null)
 tr '\\0' '\\n' < "$initrd" | grep -a '^case ' | while read -r _ name _; do
 	echo "{\\"r\\":\\"case\\",\\"t\\":4,\\"name\\":\\"$name\\"}"
 	echo "{\\"r\\":\\"result\\",\\"t\\":5,\\"name\\":\\"$name\\",\\"status\\":0,$rest}"
+	ended=$((ended + 1))
+	[ "$ended" != "$last" ] || break
 done >> "$records"
+[ -z "$last" ] || { echo "Kernel panic - not syncing: too late" >> "$console"; exit; }
 echo '{"r":"end","t":9,"ok":true,"launches":2}' >> "$records"
 """
 

@@ -5,7 +5,7 @@ import json
 import re
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
+from cluster_support import prepare, prepared
 from cohort import host, paths
 from cohort.errors import BuildError, GuestError, MissingTool, Skipped, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
@@ -346,6 +347,67 @@ def test_a_guest_without_a_case_is_an_error(
     monkeypatch.setattr(guest, "run", run)
     with pytest.raises(GuestError, match="setup failed"):
         boot(tmp_path)
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[Callable[..., list[str | Path]]]:
+    """`cohort suite` of these cases with a shell script in QEMU's place, whose guests die when so
+    many cases have ended under a policy."""
+    flags = prepare(tmp_path, seconds=0)
+    busybox = tmp_path / "bin" / "busybox"
+    busybox.write_text("#!/bin/sh\n")
+    busybox.chmod(0o755)
+
+    def words(cases: str, policies: str, **late: int) -> list[str | Path]:
+        directory = tmp_path / "mine"
+        directory.mkdir()
+        for case in cases:
+            (directory / case).touch(0o755)
+        for policy, count in late.items():
+            (flags / f"late.{policy}").write_text(str(count))
+        options = ("--root", "initramfs", "--policies", policies, "--json")
+        return ["suite", "mine", "--dir", directory, *options]
+
+    with prepared(tmp_path):
+        yield words
+
+
+def statuses(said: str, policy: str) -> list[str]:
+    """Of the cases under a policy, out of what `--json` printed."""
+    return [case["status"] for case in json.loads(said)["policies"][policy]["cases"]]
+
+
+Fake = Callable[..., list[str | Path]]
+TOO_LATE = "the case had ended, and then: the guest died before its end: Kernel panic - not syncing"
+
+
+@pytest.mark.parametrize(("cases", "count"), [("a", 1), ("ab", 2)])
+def test_a_guest_that_dies_after_its_last_case_is_a_failure(
+    cohort: Callable[..., Ended], fake: Fake, cases: str, count: int
+) -> None:
+    done = cohort(*fake(cases, "none", none=count))
+    assert done.code == 7
+    assert f"mine: a guest died\n{cases[-1]}, none: {TOO_LATE}: too late" in done.stderr
+    assert statuses(done.stdout, "none") == ["pass"] * (count - 1) + ["died"]
+
+
+def test_a_guest_that_dies_late_under_one_policy_is_a_difference(
+    cohort: Callable[..., Ended], fake: Fake
+) -> None:
+    done = cohort(*fake("a", "none,tuned", tuned=1))
+    assert done.code == 1
+    assert "mine: 1 results differ from none\na, tuned: the case had ended" in done.stderr
+    assert statuses(done.stdout, "none") == ["pass"]
+    assert statuses(done.stdout, "tuned") == ["died"]
+
+
+def test_a_guest_that_dies_between_two_cases_is_followed_by_another(
+    cohort: Callable[..., Ended], fake: Fake
+) -> None:
+    done = cohort(*fake("abc", "none", none=2))
+    assert done.code == 7
+    assert done.stderr.count(TOO_LATE) == 2, "after b, and again after c"
+    assert statuses(done.stdout, "none") == ["pass", "died", "died"]
 
 
 def test_cases_are_chosen_by_name() -> None:

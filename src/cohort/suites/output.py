@@ -132,7 +132,8 @@ def _junit_case(parent: ElementTree.Element, classname: str, case: Case) -> None
     element = ElementTree.SubElement(
         parent, "testcase", name=case.name, classname=classname, time=seconds
     )
-    text = "\n".join((*case.complaints, *case.tail))
+    late = (case.late_death,) if case.late_death else ()
+    text = "\n".join((*late, *case.complaints, *case.tail))
     if case.status in FAILURES:
         ElementTree.SubElement(element, "failure", message=case.status).text = text
     elif case.status == "skip":

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from cohort.kernel.kunit import STAMP, splats
@@ -36,7 +36,8 @@ class Check:
 class Case:
     """A program of a suite: what it said in the end, and its own checks and costs if it told any.
 
-    A cost is a line `# cost NAME NUMBER`; less is better.
+    A cost is a line `# cost NAME NUMBER`; less is better. `late_death` says how the guest died
+    when the case had ended and no other had begun.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Case:
     checks: tuple[Check, ...] = ()
     complaints: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
+    late_death: str = ""
 
     def results(self) -> dict[str, Status]:
         """The case and its checks by names that are the same under every policy."""
@@ -68,6 +70,14 @@ class Outcome:
     def check_counts(self) -> Counter[Status]:
         """The cases' own checks by status."""
         return Counter(check.status for case in self.cases for check in case.checks)
+
+    def late_deaths(self) -> list[str]:
+        """A sentence for each guest that died when a case had ended and no other had begun."""
+        return [
+            f"{case.name}, {self.policy}: the case had ended, and then: {case.late_death}"
+            for case in self.cases
+            if case.late_death
+        ]
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,11 @@ def cases_of(suite: Suite, records: Iterable[Mapping[str, Any]], console: str) -
     if name:
         cases.append(_case(name, "died", lines, complaints, 0.0))
     return cases
+
+
+def died_after(case: Case, how: str) -> Case:
+    """The same case as one that its guest did not outlive, whatever it had ended with."""
+    return replace(case, status="died", late_death=how)
 
 
 def _case(

@@ -100,7 +100,8 @@ def run(
 ) -> Outcome:
     """Run every case under the policy; each boot leaves a directory in `directory`.
 
-    A case that its guest does not outlive has died, and the next guest begins after it. Raises
+    A case that its guest does not outlive has died, also if it had ended and no other had begun,
+    and the next guest begins after it. Raises
     GuestError for a guest that does not come to its first case, WrongPolicy for one that is no run
     of its policy, and what the engine does.
     """
@@ -143,10 +144,12 @@ def _boot(
         plan.engine.boot(name, what, count, stop)
     except WrongPolicy:
         raise
-    except GuestError:
+    except GuestError as error:
         cases = _cases(plan, spec)
-        if not cases or len(cases) > 1 and cases[-1].status != "died":
+        if not cases:
             raise
+        if cases[-1].status != "died":
+            cases[-1] = results.died_after(cases[-1], error.message)
         return cases
     check_file(spec.records)
     cases = _cases(plan, spec)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cohort import host, paths
-from cohort.errors import Failed, UsageError
+from cohort.errors import Failed, GuestError, UsageError
 from cohort.log import progress
 from cohort.verbs.options import as_json, config, memory
 from cohort.verbs.run import engine, on_cluster
@@ -71,7 +71,6 @@ def command(
 
     from cohort.policy import load_policy
     from cohort.suites import output
-    from cohort.suites.results import differences
     from cohort.suites.runner import Machine, choose_cases
     from cohort.suites.schema import load_directory, load_suite
 
@@ -92,8 +91,21 @@ def command(
         print(json.dumps(output.as_object(outcomes, suite.cost_bound), allow_nan=False))
     else:
         output.print_tables(outcomes, suite.cost_bound, Console(file=sys.stdout))
+    _judge(suite, outcomes)
+
+
+def _judge(suite: "Suite", outcomes: "Sequence[Outcome]") -> None:
+    """Failed if a result differs from the first policy's; GuestError if none does and a guest died
+    when a case had ended: of such a death no case tells, under whatever policies."""
+    from cohort.suites.results import differences
+
+    late = [sentence for outcome in outcomes for sentence in outcome.late_deaths()]
     if found := differences(outcomes, suite.cost_bound):
-        raise Failed(f"{suite.name}: {len(found)} results differ from {loaded[0].name}")
+        said = f"{suite.name}: {len(found)} results differ from {outcomes[0].policy}"
+        raise Failed("\n".join((said, *late)))
+    if late:
+        where = paths.made("suites", "runs", suite.name)
+        raise GuestError("\n".join((f"{suite.name}: a guest died", *late)), run_dir=where)
 
 
 def _kernel_spec(policy: "Policy", config: str | None, debug: bool) -> "KernelSpec":
