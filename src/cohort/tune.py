@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from cohort import switches
 from cohort.policy import Policy
 from cohort.results.plots import STYLE, svg_text
 from cohort.results.runs import Result
@@ -48,6 +49,13 @@ def sized(policy: Policy, mb: int) -> Policy:
     others = [word for word in policy.cmdline if not word.startswith("cohort.pcpa=")]
     cmdline = [*others, f"cohort.pcpa={mb}M"]
     return policy.model_copy(update={"name": f"{policy.name}-{mb}", "cmdline": cmdline})
+
+
+def whole_sizes(sizes: Sequence[int], page_size: int) -> list[int]:
+    """The areas that a machine with pages of so many bytes makes of these, MiB, each once and
+    rising: it has whole pageblocks alone."""
+    words = (switches.whole(f"cohort.pcpa={mb}M", page_size) for mb in sizes)
+    return sorted({int(word.partition("=")[2].rstrip("M")) for word in words})
 
 
 def judge(mb: int, results: Sequence[Result]) -> Size:

@@ -8,20 +8,22 @@ from xml.etree import ElementTree
 import pytest
 
 from cohort import paths
-from tests_support import Outcome
+from tests_support import Outcome, at_night
 
 pytestmark = pytest.mark.integration
 
 TWO = paths.ROOT / "tests" / "suites" / "two"
-WORDS = ("--root", "initramfs", "--config", "base,x86_64,lab,cohort")
+MACHINES = ("x86_64", "arm64", "arm64,pages16k")
 
 
+@pytest.mark.parametrize("machine", at_night(MACHINES, by_day=1))
 def test_a_case_that_differs_is_told_and_is_a_failure(
-    cohort: Callable[..., Outcome], tmp_path: Path
+    cohort: Callable[..., Outcome], tmp_path: Path, machine: str
 ) -> None:
     junit, ktap = tmp_path / "junit.xml", tmp_path / "results.ktap"
-    words = ("--dir", TWO, *WORDS, "--json", "--junit", junit, "--ktap", ktap)
-    done = cohort("suite", "two", "--policies", "none,region", *words)
+    words = ["suite", "two", "--dir", TWO, "--policies", "none,region", "--root", "initramfs"]
+    words += ["--config", f"base,{machine},lab,cohort"]
+    done = cohort(*words, "--json", "--junit", junit, "--ktap", ktap)
     assert done.code == 1, done.stderr
     assert "two: 1 results differ from none" in done.stderr
     told = json.loads(done.stdout)

@@ -61,3 +61,8 @@ def test_verbs_that_make_runs_have_the_same_options(verb: str) -> None:
 
 def test_all_that_can_run_elsewhere_run_on_a_cluster() -> None:
     assert {name for word, name, _ in words() if word == "--cluster"} == {*MAKE_RUNS, "suite"}
+
+
+@pytest.mark.parametrize("option", ["--arch", "--page-size"])
+def test_all_that_boot_a_guest_have_all_machines(option: str) -> None:
+    assert {name for word, name, _ in words() if word == option} == {*MAKE_RUNS, "suite"}

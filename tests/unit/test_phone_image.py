@@ -89,7 +89,7 @@ def test_another_machines_guest_has_its_compiler_and_sqlite(
     )
     compiler.chmod(0o755)
     monkeypatch.setenv("PATH", f"{compiler.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(programs, "development", lambda package, arch: tmp_path / package / arch)
+    monkeypatch.setattr(programs, "unpacked", lambda package, arch: tmp_path / package / arch)
     host.version.cache_clear()
     words = initramfs.build_guest(tmp_path / "out", arch="arm64").read_text()
     assert "-DPAGE=4096UL" in words

@@ -1,15 +1,19 @@
 """Costs of operations: what is read out of /proc/lock_stat, and what the tables say."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from cohort import paths
+from cohort import paths, runs
+from cohort.errors import Failed
 from cohort.phone.workload import load_workload
 from cohort.results import scale
 from cohort.results.scale import HAND, Place, count, lock_label, lock_line, rates, rows
 from cohort.verbs.scale import show_counted, show_rates
+from cohort.vm.machine import LARGE_PAGE
+from tests_support import Outcome
 
 GOLDEN = paths.ROOT / "tests" / "golden" / "scale.txt"
 MAGAZINE = "&per_cpu_ptr(cz->magazine, cpu)->lock"
@@ -106,6 +110,24 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["locks"][0]["met"] == {"region": False}
     show_rates(rates(_turns()), as_json=True)
     assert [x["met"] for x in json.loads(capsys.readouterr().out)] == [True, True]
+
+
+def test_the_kernel_with_lock_statistics_is_for_the_same_machine(
+    cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[runs.RunSpec] = []
+
+    def execute(specs: list[runs.RunSpec], *_: object) -> list[runs.RunDir]:
+        asked.extend(specs)
+        raise Failed("seen")
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    assert cohort("scale", "none", "--arch", "arm64", "--page-size", "16k").code == 1
+    plain, watched = (spec.kernel_spec for spec in asked)
+    assert (plain.page_size, watched.page_size) == (LARGE_PAGE, LARGE_PAGE)
+    assert set(watched.configs) - set(plain.configs) == {"lockstat"}
+    done = cohort("scale", "none", "--page-size", "16k")
+    assert (done.code, "--arch arm64 --page-size 16k" in done.stderr) == (2, True)
 
 
 def test_both_workloads_fit_their_machine() -> None:

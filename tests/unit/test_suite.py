@@ -17,13 +17,14 @@ from cluster_support import prepare, prepared
 from cohort import host, paths
 from cohort.errors import BuildError, GuestError, MissingTool, Skipped, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
+from cohort.phone import programs as phone_programs
 from cohort.policy import load_policy
 from cohort.suites import output, programs, results, root, runner, selftests
 from cohort.suites.results import Case, Check, Outcome, differences
 from cohort.suites.runner import Plan
 from cohort.suites.schema import Suite, load_directory, load_suite, suite_names
 from cohort.vm import guest
-from cohort.vm.machine import VmSpec
+from cohort.vm.machine import LARGE_PAGE, VmSpec
 from tests_support import Outcome as Ended
 
 GOLDEN = paths.ROOT / "tests" / "golden"
@@ -452,6 +453,69 @@ def test_a_root_is_made_on_debian_only(monkeypatch: pytest.MonkeyPatch, tmp_path
     release.write_text("ID=fedora\n")
     with pytest.raises(Skipped, match="on a Debian host only"):
         root.codename()
+
+
+ARM64 = ("--arch", "arm64")
+REFUSED = [
+    (("fio", *ARM64), "its root is Debian's for the host, x86_64, not for arm64.*--root initramfs"),
+    (
+        ("selftests-mm", *ARM64, "--root", "initramfs"),
+        "the kernel's selftests are built for x86_64, not for arm64.*--arch x86_64",
+    ),
+    (("fio", "--config", "base,arm64,lab,cohort"), "not for arm64"),
+    (("fio", "--page-size", "16k"), "pages of x86_64 have 4096 bytes"),
+    (("fio", "--policies", "none-order9", *ARM64), "there is no kernel order9 for arm64"),
+    (
+        ("fio", "--config", "base,arm64,lab,cohort", *ARM64, "--page-size", "16k"),
+        "has pages of 4096 bytes, not of 16384",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), REFUSED)
+def test_a_machine_that_a_suite_cannot_have_is_refused_before_anything_is_built(
+    cohort: Callable[..., Ended], own_out: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = cohort("suite", *words)
+    assert done.code == 2
+    assert re.search(said, done.stderr, re.DOTALL), done.stderr
+    assert not own_out.exists() or not list(own_out.rglob("*.config"))
+
+
+def test_a_program_of_another_machine_is_refused(tmp_path: Path) -> None:
+    elf = b"\x7fELF" + bytes(14)
+    (tmp_path / "ours").write_bytes(elf + b"\xb7\0 and so on")
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    suite = SUITE.model_copy(update={"files": tmp_path})
+    root.check("initramfs", suite, "arm64")
+    (tmp_path / "theirs").write_bytes(elf + b"\x3e\0 and so on")
+    root.check("initramfs", suite, "x86_64")
+    with pytest.raises(UsageError, match="theirs is a program of another machine") as refused:
+        root.check("initramfs", suite, "arm64")
+    assert refused.value.hint == "compile it with aarch64-linux-gnu-gcc -static"
+
+
+def test_areas_of_large_pages_are_whole_pageblocks(tmp_path: Path) -> None:
+    large = runner.Machine(2, 2048, debug=False, page_size=LARGE_PAGE)
+    plan = Plan(SUITE, tmp_path, None, [], large)
+    assert "cohort.pcpa=288M" in plan.words(load_policy("pcpa"))
+
+
+def test_the_initramfs_of_another_machine_has_its_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "usr/bin/busybox").write_bytes(b"of arm64")
+    asked = []
+
+    def unpacked(*words: str) -> Path:
+        asked.append(words)
+        return tmp_path
+
+    monkeypatch.setattr(phone_programs, "unpacked", unpacked)
+    members = {member.name: member for member in root.initramfs(None, "arm64")}
+    assert members["bin/busybox"].data == b"of arm64"
+    assert asked == [("busybox-static", "arm64")]
 
 
 def test_options_that_exclude_each_other(cohort: Callable[..., Ended]) -> None:

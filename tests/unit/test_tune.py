@@ -11,8 +11,9 @@ from cohort.errors import UsageError
 from cohort.policy import load_policy
 from cohort.results import runs as measured
 from cohort.results.runs import Result
-from cohort.tune import best, draw, judge, sized
+from cohort.tune import best, draw, judge, sized, whole_sizes
 from cohort.verbs.tune import parse_sizes
+from cohort.vm.machine import LARGE_PAGE, PAGE
 from tests_support import Outcome
 
 
@@ -26,6 +27,11 @@ def test_sizes() -> None:
     for text in ("", "a", "0", "180,-1", "1.5"):
         with pytest.raises(UsageError, match="--sizes"):
             parse_sizes(text)
+
+
+def test_areas_of_large_pages_are_whole_pageblocks_each_once() -> None:
+    assert whole_sizes([180, 200, 220], PAGE) == [180, 200, 220]
+    assert whole_sizes([180, 200, 220, 260], LARGE_PAGE) == [192, 224, 288]
 
 
 def test_the_policys_own_size_is_replaced() -> None:
@@ -78,6 +84,11 @@ def test_the_command(
     assert done.code == 0, done.stderr
     assert "* " in done.stdout.splitlines()[2]
     assert done.stdout.splitlines()[-1] == "best: 260 MiB; boot with cohort.pcpa=260M"
+    large = ("--arch", "arm64", "--page-size", "16k")
+    done = cohort("tune", "pcpa", "--sizes", "200,220,260", *large)
+    assert [line.split()[-7] for line in done.stdout.splitlines()[1:-1]] == ["224", "288"]
+    done = cohort("tune", "pcpa", *large[2:])
+    assert (done.code, "--arch arm64 --page-size 16k" in done.stderr) == (2, True)
     assert (own_out / "tune/pcpa-camera.svg").is_file()
     found = json.loads(cohort("tune", "pcpa", "--sizes", "200,260", "--json").stdout)
     assert found["best_mb"] == 260

@@ -64,7 +64,7 @@ def _sqlite(arch: str) -> list[str]:
     """What make is told of SQLite for another machine than the PC, which has its own."""
     if arch == "x86_64":
         return []
-    usr = programs.development("libsqlite3-dev", arch) / "usr"
+    usr = programs.unpacked("libsqlite3-dev", arch) / "usr"
     return [
         f"SQLITE_INCLUDE={usr / 'include'}",
         f"SQLITE_LIB={usr / 'lib' / programs.TRIPLET[arch]}",

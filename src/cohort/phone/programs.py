@@ -30,17 +30,17 @@ def fetch(programs: Sequence[str], arch: str = "x86_64") -> Path:
     return _once(programs, arch, lambda work: _make(programs, work, arch))
 
 
-def development(package: str, arch: str) -> Path:
-    """Another machine's package of headers and static libraries, unpacked once for its version.
+def unpacked(package: str, arch: str) -> Path:
+    """Another machine's package of what needs no other, unpacked once for its version.
 
     Raises MissingTool without apt or for a package it does not know.
     """
 
-    def unpacked(work: Path) -> Path:
+    def make(work: Path) -> Path:
         _unpack([package], work, work / "root", arch)
         return work / "root"
 
-    return _once([package], arch, unpacked)
+    return _once([package], arch, make)
 
 
 def _once(packages: Sequence[str], arch: str, make: Callable[[Path], Path]) -> Path:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from cohort import host, paths
-from cohort.errors import BuildError, Skipped
+from cohort.errors import BuildError, Skipped, UsageError
+from cohort.kernel.build import find_arch
 from cohort.phone import programs
 from cohort.phone.initramfs import Member
+from cohort.suites.schema import Suite
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +26,43 @@ IMAGE_MB = 2048
 RELEASE = Path("/etc/os-release")
 HOME = "suite"
 """Where the files of a suite are, below the root."""
+HOST = "x86_64"
+"""The machine that the host is, and what is made of its packages."""
+MACHINES = {"x86_64": 62, "arm64": 183}
+"""What an ELF file calls them."""
 _VERSION = "1"  # of the layout; part of the image's identity
 _SHELL = ("sh", "echo", "cat", "sleep", "true", "false", "mount", "grep")
+
+
+def check(kind: Kind, suite: Suite, arch: str) -> None:
+    """UsageError if the root, or what the suite brings along, would be of another machine than the
+    guests: the one that this host is."""
+    if arch == HOST:
+        return
+    if kind == "debian":
+        raise UsageError(
+            f"suite {suite.name}: its root is Debian's for the host, {HOST}, not for {arch}",
+            "--root initramfs, if its programs are static (as those of `adversaries` are, or yours "
+            f"with --dir); or --arch {HOST}",
+        )
+    if suite.selftests is not None:
+        raise UsageError(
+            f"suite {suite.name}: the kernel's selftests are built for {HOST}, not for {arch}",
+            f"--arch {HOST}",
+        )
+    foreign = [] if suite.files is None else _foreign(suite.files, arch)
+    if foreign:
+        raise UsageError(
+            f"{foreign[0]} is a program of another machine than {arch}",
+            f"compile it with {find_arch(arch).cc} -static",
+        )
+
+
+def _foreign(files: Path, arch: str) -> list[Path]:
+    """The ELF files that are of another machine: two bytes at 18 tell, the lower first."""
+    heads = {path: path.open("rb").read(20) for path in sorted(_files_of(files))}
+    mine = MACHINES[arch].to_bytes(2, "little")
+    return [x for x, head in heads.items() if head[:4] == b"\x7fELF" and head[18:] != mine]
 
 
 def codename() -> str:
@@ -97,9 +134,12 @@ def _link(source: str, target: str) -> None:
     os.link(source, target, follow_symlinks=False)
 
 
-def initramfs(files: Path | None) -> list[Member]:
-    """A static shell with a few programs, and `files` in HOME; MissingTool without busybox."""
-    busybox = host.need("busybox").read_bytes()
+def initramfs(files: Path | None, arch: str = HOST) -> list[Member]:
+    """A static shell of that machine with a few programs, and `files` in HOME.
+
+    MissingTool without busybox, or without apt, which brings another machine's.
+    """
+    busybox = _busybox(arch).read_bytes()
     directory = stat.S_IFDIR | 0o755
     members = [Member("bin", directory), Member("bin/busybox", stat.S_IFREG | 0o755, busybox)]
     members += [Member(f"bin/{x}", stat.S_IFLNK | 0o777, b"busybox") for x in _SHELL]
@@ -107,6 +147,13 @@ def initramfs(files: Path | None) -> list[Member]:
     if files is not None:
         members += _members(files)
     return members
+
+
+def _busybox(arch: str) -> Path:
+    if arch == HOST:
+        return host.need("busybox")
+    top = programs.unpacked("busybox-static", arch)
+    return next(path for path in (top / "bin/busybox", top / "usr/bin/busybox") if path.is_file())
 
 
 def _members(files: Path) -> Iterator[Member]:

@@ -35,11 +35,13 @@ DEBUG_WORDS = ("panic_on_warn=1", "page_owner=on", "page_poison=1")
 
 @dataclass(frozen=True)
 class Machine:
-    """What the guests are: memory in MiB, and whether their kernel has every checker."""
+    """What the guests are: memory in MiB, whether their kernel has every checker, and the bytes of
+    a page."""
 
     cpus: int
     memory_mb: int
     debug: bool
+    page_size: int = machine.PAGE
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,16 @@ class Plan:
 
     def words(self, policy: Policy) -> tuple[str, ...]:
         """What is on the guest kernel's command line."""
-        return (*WORDS, *(DEBUG_WORDS if self.machine.debug else ()), *policy.cmdline)
+        return (*WORDS, *(DEBUG_WORDS if self.machine.debug else ()), *self._switches(policy))
+
+    def _switches(self, policy: Policy) -> list[str]:
+        return [switches.whole(word, self.machine.page_size) for word in policy.cmdline]
 
     def check(self, policy: Policy) -> None:
         """UsageError if the machine cannot have what the policy asks for."""
         where = f"policy {policy.name}: cmdline"
-        switches.check_machine(policy.cmdline, self.machine.memory_mb, self.machine.cpus, where)
+        words, of = self._switches(policy), self.machine
+        switches.check_machine(words, of.memory_mb, of.cpus, where)
 
 
 def render_conf(plan: Plan, policy: Policy, cases: Sequence[str]) -> str:

@@ -86,7 +86,7 @@ def command(
 
     kernel = None
     if config:
-        kernel = _kernel(config, tree, **options)
+        kernel = kernel_of(config, tree, **options)
         options |= {"arch": kernel.arch, "page_size": kernel.page_size}
     elif tree:
         kernel = KernelSpec.variant("cohort", options["arch"], tree, options["page_size"])
@@ -109,8 +109,8 @@ def command(
     write_perfetto(done, perfetto)
 
 
-def _kernel(
-    configs: str, tree: Path | None, *, arch: str, page_size: int, **_: Any
+def kernel_of(
+    configs: str, tree: Path | None = None, *, arch: str, page_size: int, **_: Any
 ) -> "KernelSpec":
     """The kernel of these fragments. UsageError if the machine that was asked for is another."""
     from cohort.kernel.build import PAGES_16K, KernelSpec

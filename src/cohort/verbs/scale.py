@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.log import progress
-from cohort.verbs.options import ARCH, FRESH, JOBS, JSON
+from cohort.verbs.options import FRESH, JOBS, JSON, of_machine
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ POLICIES = ("none", "region", "cpb")
 @JOBS
 @FRESH
 @JSON
-@ARCH
+@of_machine
 @on_cluster
 def command(
     policies: tuple[str, ...],
@@ -34,11 +34,10 @@ def command(
     workload: str | None,
     launches: int | None,
     jobs: int | None,
-    fresh: bool,
     as_json: bool,
-    arch: str,
     cluster: str | None,
     verify_share: float,
+    **options: Any,
 ) -> None:
     """Count acquisitions of each lock, and instructions under it, an operation.
 
@@ -55,12 +54,12 @@ def command(
     load = workload or ("scale-free" if free_running else "scale")
     loaded = [load_policy(name) for name in names]
     if free_running:
-        spec = RunSpec(loaded[0], load, launches, accel="tcg", fresh=fresh, arch=arch)
+        spec = RunSpec(loaded[0], load, launches, accel="tcg", **options)
         with engine(cluster, verify_share) as where:
             done = _run([spec], jobs, where)
         show_rates(rates(done[0].records()), as_json)
         return
-    specs = [RunSpec(policy, load, launches, fresh=fresh, arch=arch) for policy in loaded]
+    specs = [RunSpec(policy, load, launches, **options) for policy in loaded]
     with engine(cluster, verify_share) as where:
         done = _run([*specs, *(_watched(spec) for spec in specs)], jobs, where)
     counted = [
@@ -78,7 +77,8 @@ def _watched(spec: "RunSpec") -> "RunSpec":
 
     from cohort.kernel.build import KernelSpec
 
-    return replace(spec, kernel=KernelSpec.variant("lockstat", spec.arch))
+    kernel = KernelSpec.variant("lockstat", spec.arch, page_size=spec.page_size)
+    return replace(spec, kernel=kernel)
 
 
 def _run(specs: "Sequence[RunSpec]", jobs: int | None, where: "Engine | None") -> "list[RunDir]":

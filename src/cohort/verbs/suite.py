@@ -14,8 +14,8 @@ import click
 from cohort import host, paths
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.log import progress
-from cohort.verbs.options import as_json, config, memory
-from cohort.verbs.run import engine, on_cluster
+from cohort.verbs.options import ARCHES, as_json, config, memory, of_machine
+from cohort.verbs.run import engine, kernel_of, on_cluster
 
 if TYPE_CHECKING:
     from cohort.kernel.build import Kernel, KernelSpec
@@ -44,6 +44,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @as_json("the tables")
 @click.option("--junit", type=FILE, help="Write the results as JUnit's XML, too.")
 @click.option("--ktap", type=FILE, help="Write the results as KTAP, too.")
+@of_machine
 @on_cluster
 def command(
     name: str,
@@ -58,6 +59,8 @@ def command(
     as_json: bool,
     junit: Path | None,
     ktap: Path | None,
+    arch: str,
+    page_size: int,
     cluster: str | None,
     verify_share: float,
 ) -> None:
@@ -67,10 +70,9 @@ def command(
     that fails under all policies is no difference: exit code 1 says that there is one. What the
     guests said stays in out/suites/runs.
     """
-    from rich.console import Console
-
     from cohort.policy import load_policy
     from cohort.suites import output
+    from cohort.suites import root as roots
     from cohort.suites.runner import Machine, choose_cases
     from cohort.suites.schema import load_directory, load_suite
 
@@ -79,19 +81,30 @@ def command(
     suite = load_suite(name) if directory is None else load_directory(directory, name)
     suite = choose_cases(suite, cases)
     loaded = [load_policy(x) for x in dict.fromkeys(policies.split(","))]
-    specs = [_kernel_spec(policy, config, debug) for policy in loaded]
-    machine = Machine(cpus or suite.cpus, memory_mb or suite.memory_mb, debug)
+    specs = [_kernel_spec(policy, config, debug, arch, page_size) for policy in loaded]
+    roots.check(root, suite, specs[0].arch)
+    memory_mb = memory_mb or suite.memory_mb
+    machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size)
     with engine(cluster, verify_share) as where:
         outcomes = _run(suite, loaded, specs, root, machine, where)
+    show(suite, outcomes, as_json)
     if junit is not None:
         host.write_text(junit, output.junit(suite.name, outcomes))
     if ktap is not None:
         host.write_text(ktap, output.ktap(outcomes))
-    if as_json:
-        print(json.dumps(output.as_object(outcomes, suite.cost_bound), allow_nan=False))
-    else:
-        output.print_tables(outcomes, suite.cost_bound, Console(file=sys.stdout))
     _judge(suite, outcomes)
+
+
+def show(suite: "Suite", outcomes: "Sequence[Outcome]", as_json: bool) -> None:
+    """Print what the suite came to on stdout."""
+    from rich.console import Console
+
+    from cohort.suites.output import as_object, print_tables
+
+    if as_json:
+        print(json.dumps(as_object(outcomes, suite.cost_bound), allow_nan=False))
+    else:
+        print_tables(outcomes, suite.cost_bound, Console(file=sys.stdout))
 
 
 def _judge(suite: "Suite", outcomes: "Sequence[Outcome]") -> None:
@@ -108,14 +121,20 @@ def _judge(suite: "Suite", outcomes: "Sequence[Outcome]") -> None:
         raise GuestError("\n".join((f"{suite.name}: a guest died", *late)), run_dir=where)
 
 
-def _kernel_spec(policy: "Policy", config: str | None, debug: bool) -> "KernelSpec":
-    """The kernel to build for a policy: its own variant with what suites want to find."""
+def _kernel_spec(
+    policy: "Policy", config: str | None, debug: bool, arch: str, page_size: int
+) -> "KernelSpec":
+    """The kernel to build for a policy: its own variant with what suites want to find.
+
+    UsageError for a machine that there is none for.
+    """
     from cohort.kernel.build import KernelSpec
 
     if config is not None:
-        return KernelSpec.from_fragments(config)
-    spec = KernelSpec.variant(policy.kernel)
-    return replace(spec, configs=(*spec.configs, "suite", *(("debug",) if debug else ())))
+        return kernel_of(config, arch=arch, page_size=page_size)
+    spec = KernelSpec.variant(policy.kernel, arch, page_size=page_size)
+    own = () if arch == ARCHES[0] else (f"suite-{arch}",)
+    return replace(spec, configs=(*spec.configs, "suite", *(("debug",) if debug else ()), *own))
 
 
 def _run(
@@ -182,16 +201,17 @@ def _plan(
         tree = source.fetch(board.task("unpacking the kernel source, MiB"))
         files = selftests.install(suite.selftests, tree, kernel.tree_id)
     if suite.sources is not None:
-        files = programs.build(paths.SUITES / suite.sources)
+        files = programs.build(paths.SUITES / suite.sources, kernel.arch)
     image = roots.image(files) if root == "debian" else None
-    members = [] if root == "debian" else roots.initramfs(files)
-    init = build_guest(paths.made("guest"), "suite")
+    members = [] if root == "debian" else roots.initramfs(files, kernel.arch)
+    init = build_guest(paths.made("guest"), "suite", kernel.arch, machine.page_size)
     return Plan(suite, init, image, members, machine)
 
 
 def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -> None:
     """What was run, on what, when."""
     from cohort.runs import git_id
+    from cohort.vm.machine import emulator
 
     host.write_json(
         where / "meta.json",
@@ -201,11 +221,13 @@ def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -
             "cmdline": list(plan.words(policy)),
             "cpus": plan.machine.cpus,
             "memory_mb": plan.machine.memory_mb,
+            "arch": kernel.arch,
+            "page_size": plan.machine.page_size,
             "kernel": kernel.release,
             "kernel_id": kernel.id[:16],
             "kernel_config": str(kernel.config.parent.name),
             "cohort_git": git_id(),
-            "qemu": host.version("qemu-system-x86_64"),
+            "qemu": host.version(emulator(kernel.arch).program),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     )

@@ -9,7 +9,7 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCEL, ARCH, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT
+from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, of_machine
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SIZES = "180,200,220,240,260,280,300,320,340"
 @JOBS
 @FRESH
 @JSON
-@ARCH
+@of_machine
 @on_cluster
 def command(
     scheme: str,
@@ -56,9 +56,9 @@ def command(
     from cohort.phone.workload import load_workload
     from cohort.policy import load_policy
     from cohort.results.runs import measure
-    from cohort.tune import draw, judge, sized
+    from cohort.tune import draw, judge, sized, whole_sizes
 
-    wanted = parse_sizes(sizes)
+    wanted = whole_sizes(parse_sizes(sizes), options["page_size"])
     phone = load_workload(workload)
     if phone.camera is None:
         raise UsageError(f"{workload} has no camera", "one that has: --workload camera")
