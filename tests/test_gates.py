@@ -143,7 +143,7 @@ def test_patches_fit_the_pinned_release_exactly(tree: Path, tmp_path: Path) -> N
 
 @pytest.mark.kernel
 def test_what_frozen_structures_keep_is_as_documented(tree: Path) -> None:
-    """docs/decisions/gki.md quotes the counts of `cohort kernel patch --report`."""
+    """docs/decisions/gki.md quotes the counts of `cohort kernel patch --frozen`."""
     text = (paths.ROOT / "docs/decisions/gki.md").read_text(encoding="utf-8")
     found = frozen.report(tree, overlay.load_series())
     for title, kind in (("structures", found.structures), ("enums", found.enums)):

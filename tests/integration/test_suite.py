@@ -21,7 +21,7 @@ def test_a_case_that_differs_is_told_and_is_a_failure(
     cohort: Callable[..., Outcome], tmp_path: Path, machine: str
 ) -> None:
     junit, ktap = tmp_path / "junit.xml", tmp_path / "results.ktap"
-    words = ["suite", "two", "--dir", TWO, "--policies", "none,region", "--root", "initramfs"]
+    words = ["suite", "two", "--dir", TWO, "--policies", "none,region", "--rootfs", "initramfs"]
     words += ["--config", f"base,{machine},lab,cohort"]
     done = cohort(*words, "--json", "--junit", junit, "--ktap", ktap)
     assert done.code == 1, done.stderr

@@ -93,7 +93,7 @@ def test_the_tree_stays_and_make_sees_it_patched(
     tree: Path, make: Make, cohort: Callable[..., Outcome]
 ) -> None:
     before = snapshot(tree)
-    done = cohort("kernel", "patch", "--tree", tree, "--check", "--config", "x86_64")
+    done = cohort("kernel", "patch", "--tree", tree, "--compile", "--config", "x86_64")
     assert done.code == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "compiles: 1 files and mm/cohort (x86_64)"
     assert snapshot(tree) == before
@@ -119,7 +119,7 @@ def test_what_does_not_compile_is_told(
 ) -> None:
     make.fails = target
     before = snapshot(tree)
-    done = cohort("kernel", "patch", "--tree", tree, "--check", "--config", "x86_64")
+    done = cohort("kernel", "patch", "--tree", tree, "--compile", "--config", "x86_64")
     assert done.code == BuildError.exit_code
     assert "mm/alloc.c:3:1: error: no" in done.stderr
     assert hint in done.stderr
@@ -131,7 +131,7 @@ def test_a_configuration_of_the_users_own(
 ) -> None:
     own = tmp_path / "phone.config"
     own.write_text("CONFIG_ARM64=y\nCONFIG_PHONE=y\n")
-    done = cohort("kernel", "patch", "--tree", tree, "--check", "--config", own)
+    done = cohort("kernel", "patch", "--tree", tree, "--compile", "--config", own)
     assert done.code == 0, done.stderr
     assert make.calls[-3][-1] == "olddefconfig"
     out = next(word for word in make.calls[-1] if word.startswith("O=")).removeprefix("O=")
@@ -145,7 +145,7 @@ def test_a_configuration_for_no_machine(
 ) -> None:
     own = tmp_path / "phone.config"
     own.write_text("CONFIG_RISCV=y\n")
-    done = cohort("kernel", "patch", "--tree", tree, "--check", "--config", own)
+    done = cohort("kernel", "patch", "--tree", tree, "--compile", "--config", own)
     assert done.code == 2
     assert "is for none of: x86_64, arm64" in done.stderr
 

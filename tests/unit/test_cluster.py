@@ -147,7 +147,7 @@ def suite_words(lab: Lab) -> list[str | Path]:
     directory.mkdir(exist_ok=True)
     (directory / "suite.toml").write_text(SUITE_TOML)
     policies = ("--policies", "none,tuned")
-    return ["suite", "two", "--dir", directory, "--root", "initramfs", *policies, "--json"]
+    return ["suite", "two", "--dir", directory, "--rootfs", "initramfs", *policies, "--json"]
 
 
 def suite_digests(out: Path) -> dict[str, str]:

@@ -91,7 +91,7 @@ def tree(make_tree: Callable[..., Path], make_series: Callable[..., Path]) -> Pa
 
 def test_the_report(tree: Path, cohort: Callable[..., Outcome]) -> None:
     before = snapshot(tree)
-    done = cohort("kernel", "patch", "--tree", tree, "--report")
+    done = cohort("kernel", "patch", "--tree", tree, "--frozen")
     assert (done.code, done.stdout) == (0, REPORT)
     assert snapshot(tree) == before
 
@@ -102,4 +102,4 @@ def test_a_patched_tree_has_the_same_report(tree: Path) -> None:
 
 
 def test_revert_does_not_go_with_it(tree: Path, cohort: Callable[..., Outcome]) -> None:
-    assert cohort("kernel", "patch", "--tree", tree, "--report", "--revert").code == 2
+    assert cohort("kernel", "patch", "--tree", tree, "--frozen", "--revert").code == 2

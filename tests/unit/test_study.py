@@ -335,7 +335,7 @@ def test_the_verb(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(write(tmp_path))
-    assert cohort(monkeypatch, "study", path, "--json", "--check") == 0
+    assert cohort(monkeypatch, "study", path, "--json", "--strict") == 0
     answer = json.loads(capsys.readouterr().out)
     assert [x["passed"] for x in answer["targets"]] == [True, True]
     assert len(answer["runs"]) == 9
@@ -343,7 +343,7 @@ def test_the_verb(
         "label": "none", "metric": "ui_order4", "statistic": "median", "value": 1.0, "least": 1.0,
         "greatest": 1.0, "seeds": 3, "paper": 0.9}  # fmt: skip
     page = (tmp_path / "out" / "studies" / "mine.md").read_text(encoding="utf-8")
-    assert f"cohort study {path} --json --check" in page
+    assert f"cohort study {path} --json --strict" in page
     assert "![A figure](mine.svg)" in page
     assert (tmp_path / "out" / "studies" / "mine.svg").is_file()
 
@@ -355,7 +355,7 @@ def test_a_missed_target_fails_only_if_asked(
     path = str(write(tmp_path, TEXT.replace("at_most = 0.5", "at_most = -1")))
     assert cohort(monkeypatch, "study", path) == 0
     assert "missed" in capsys.readouterr().out
-    assert cohort(monkeypatch, "study", path, "--check") == 1
+    assert cohort(monkeypatch, "study", path, "--strict") == 1
     assert "2 of the study's targets missed" in capsys.readouterr().err
 
 

@@ -366,7 +366,7 @@ def fake(tmp_path: Path) -> Iterator[Callable[..., list[str | Path]]]:
             (directory / case).touch(0o755)
         for policy, count in late.items():
             (flags / f"late.{policy}").write_text(str(count))
-        options = ("--root", "initramfs", "--policies", policies, "--json")
+        options = ("--rootfs", "initramfs", "--policies", policies, "--json")
         return ["suite", "mine", "--dir", directory, *options]
 
     with prepared(tmp_path):
@@ -457,9 +457,12 @@ def test_a_root_is_made_on_debian_only(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 ARM64 = ("--arch", "arm64")
 REFUSED = [
-    (("fio", *ARM64), "its root is Debian's for the host, x86_64, not for arm64.*--root initramfs"),
     (
-        ("selftests-mm", *ARM64, "--root", "initramfs"),
+        ("fio", *ARM64),
+        "its root is Debian's for the host, x86_64, not for arm64.*--rootfs initramfs",
+    ),
+    (
+        ("selftests-mm", *ARM64, "--rootfs", "initramfs"),
         "the kernel's selftests are built for x86_64, not for arm64.*--arch x86_64",
     ),
     (("fio", "--config", "base,arm64,lab,cohort"), "not for arm64"),

@@ -42,8 +42,8 @@ def check(kind: Kind, suite: Suite, arch: str) -> None:
     if kind == "debian":
         raise UsageError(
             f"suite {suite.name}: its root is Debian's for the host, {HOST}, not for {arch}",
-            "--root initramfs, if its programs are static (as those of `adversaries` are, or yours "
-            f"with --dir); or --arch {HOST}",
+            "--rootfs initramfs, if its programs are static (those of `adversaries` are, and yours "
+            f"with --dir may be); or --arch {HOST}",
         )
     if suite.selftests is not None:
         raise UsageError(
@@ -71,7 +71,7 @@ def codename() -> str:
     known = dict(line.split("=", 1) for line in lines if "=" in line)
     name = known.get("VERSION_CODENAME", "").strip('"')
     if known.get("ID", "").strip('"') != "debian" or not name:
-        raise Skipped("a Debian root is made on a Debian host only", "use --root initramfs")
+        raise Skipped("a Debian root is made on a Debian host only", "use --rootfs initramfs")
     return name
 
 
@@ -87,7 +87,9 @@ def debian() -> Path:
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
             if os.geteuid() != 0:
-                raise Skipped("debootstrap needs root", "call it as root, or use --root initramfs")
+                raise Skipped(
+                    "debootstrap needs root", "call it as root, or use --rootfs initramfs"
+                )
             log.info("making a Debian root file system, which takes minutes")
             part = made.with_suffix(".part")
             shutil.rmtree(part, ignore_errors=True)

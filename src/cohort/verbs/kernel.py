@@ -34,9 +34,11 @@ def fetch() -> None:
 @TREE
 @click.option("--revert", is_flag=True, help="Take Cohort off again, to the byte.")
 @click.option("--dry-run", is_flag=True, help="Say where each hunk belongs and change nothing.")
-@click.option("--check", "compiles", is_flag=True, help="Compile what is touched, beside the tree.")
-@config("For --check: fragments, or a .config to begin with.", FRAGMENTS)
-@click.option("--report", "counts", is_flag=True, help="Count what a frozen kernel would keep.")
+@click.option(
+    "--compile", "compiles", is_flag=True, help="Compile what is touched, beside the tree."
+)
+@config("For --compile: fragments, or a .config to begin with.", FRAGMENTS)
+@click.option("--frozen", "counts", is_flag=True, help="Count what a frozen kernel would keep.")
 def patch(
     tree: Path | None, revert: bool, dry_run: bool, compiles: bool, config: str, counts: bool
 ) -> None:
@@ -44,12 +46,12 @@ def patch(
 
     A hunk belongs in the function that it names, where its lines are once. Printed are those that
     are not at the line they expect, or are a variant; with --dry-run all: file, line, function,
-    patch, lines off. --check and --report change nothing either: the one compiles what the patches
-    touch, the other counts the structures, enums, exports and functions that they change. Without
-    --tree the source is fetched first if need be.
+    patch, lines off. --compile and --frozen change nothing either: the one compiles what the
+    patches touch, the other counts the structures, enums, exports and functions that they change.
+    Without --tree the source is fetched first if need be.
     """
     if revert and (compiles or counts):
-        raise UsageError("--revert does not go with --check or --report", "leave one of them out")
+        raise UsageError("--revert does not go with --compile or --frozen", "leave one of them out")
     with progress() as board:
         tree = tree or source.fetch(board.task("unpacking the kernel source, MiB"))
         if counts:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--accel", type=click.Choice(ACCELS), help="[default: the study's].")
 @JOBS
 @FRESH
-@click.option("--check", is_flag=True, help="Exit 1 if a target is missed.")
+@click.option("--strict", is_flag=True, help="Exit 1 if a target is missed.")
 @JSON
 @of_machine
 @on_cluster
@@ -35,7 +35,7 @@ def command(
     name: str | None,
     as_list: bool,
     seeds: tuple[int, ...],
-    check: bool,
+    strict: bool,
     as_json: bool,
     cluster: str | None,
     verify_share: float,
@@ -44,7 +44,7 @@ def command(
     """Make the runs of a study (a name in studies/ or a TOML file) and print what they say.
 
     Also writes table and picture to out/studies, for a results page. A missed target is a finding,
-    not a failure, unless --check is given.
+    not a failure, unless --strict is given.
     """
     if as_list == (name is not None):
         raise UsageError("name a study or say --list, one of the two")
@@ -64,7 +64,7 @@ def command(
     show(findings, as_json)
     click.echo(f"written: {written}", err=True)
     missed = [x.sentence for x in verdicts(findings) if x.passed is False]
-    if check and missed:
+    if strict and missed:
         raise Failed(f"{len(missed)} of the study's targets missed: {missed[0]}")
 
 

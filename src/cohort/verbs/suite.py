@@ -38,7 +38,13 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--case", "cases", multiple=True, help="Only this case of it; may be repeated.")
 @config("The kernel's fragments [default: the policy's, and suite].")
 @click.option("--debug", is_flag=True, help="On the kernel with every checker; a warning ends it.")
-@click.option("--root", type=click.Choice(["debian", "initramfs"]), default="debian")
+@click.option(
+    "--rootfs",
+    type=click.Choice(["debian", "initramfs"]),
+    default="debian",
+    show_default=True,
+    help="What the guests boot into.",
+)
 @click.option("--cpus", type=click.IntRange(1, 8), help="CPUs [default: the suite's].")
 @memory("the suite")
 @as_json("the tables")
@@ -53,7 +59,7 @@ def command(
     cases: tuple[str, ...],
     config: str | None,
     debug: bool,
-    root: "Kind",
+    rootfs: "Kind",
     cpus: int | None,
     memory_mb: int | None,
     as_json: bool,
@@ -82,11 +88,11 @@ def command(
     suite = choose_cases(suite, cases)
     loaded = [load_policy(x) for x in dict.fromkeys(policies.split(","))]
     specs = [_kernel_spec(policy, config, debug, arch, page_size) for policy in loaded]
-    roots.check(root, suite, specs[0].arch)
+    roots.check(rootfs, suite, specs[0].arch)
     memory_mb = memory_mb or suite.memory_mb
     machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size)
     with engine(cluster, verify_share) as where:
-        outcomes = _run(suite, loaded, specs, root, machine, where)
+        outcomes = _run(suite, loaded, specs, rootfs, machine, where)
     show(suite, outcomes, as_json)
     if junit is not None:
         host.write_text(junit, output.junit(suite.name, outcomes))
@@ -141,7 +147,7 @@ def _run(
     suite: "Suite",
     policies: "Sequence[Policy]",
     specs: "Sequence[KernelSpec]",
-    root: "Kind",
+    rootfs: "Kind",
     machine: "Machine",
     where: "Engine | None",
 ) -> "list[Outcome]":
@@ -153,7 +159,7 @@ def _run(
 
     with progress() as board:
         kernels = {x: build.build(x, board.task(f"kernel {x.name}")) for x in dict.fromkeys(specs)}
-        plan = _plan(suite, kernels[specs[0]], root, machine, board)
+        plan = _plan(suite, kernels[specs[0]], rootfs, machine, board)
         plan = replace(plan, engine=where or runs.Here())
         for policy in policies:
             plan.check(policy)
@@ -186,7 +192,7 @@ def _call(
 def _plan(
     suite: "Suite",
     kernel: "Kernel",
-    root: "Kind",
+    rootfs: "Kind",
     machine: "Machine",
     board: "Board",
 ) -> "Plan":
@@ -202,8 +208,8 @@ def _plan(
         files = selftests.install(suite.selftests, tree, kernel.tree_id)
     if suite.sources is not None:
         files = programs.build(paths.SUITES / suite.sources, kernel.arch)
-    image = roots.image(files) if root == "debian" else None
-    members = [] if root == "debian" else roots.initramfs(files, kernel.arch)
+    image = roots.image(files) if rootfs == "debian" else None
+    members = [] if rootfs == "debian" else roots.initramfs(files, kernel.arch)
     init = build_guest(paths.made("guest"), "suite", kernel.arch, machine.page_size)
     return Plan(suite, init, image, members, machine)
 
