@@ -41,6 +41,4 @@ def test_this_tree_is_not_worse_than_the_newest_commit_kept(
     ]
     made = [record_of(run) for run in runs.execute_matrix(specs, 1)]
     newest = [x for x in kept if x.commit == history.commits(kept)[-1] and x.seed == 1]
-    assert (
-        history.losses([*newest, *made], history.read_bounds(home.results / f"{name}.toml")) == []
-    )
+    assert history.losses([*newest, *made], history.read(home.records)[1]) == []

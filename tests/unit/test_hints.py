@@ -10,7 +10,7 @@ from cohort.errors import Failed, UsageError
 from cohort.phone.schema import Workload
 from cohort.phone.workload import load_workload
 from cohort.policy import Policy, load_policy
-from cohort.results import catalogue, history
+from cohort.results import bounds, catalogue
 from cohort.results.sheet import Sheet
 from cohort.study.schema import load_study
 from cohort.suites.schema import load_suite
@@ -47,9 +47,9 @@ def test_a_command_with_a_slip(
 Load = Callable[[str], object]
 
 
-def bounds(path: str) -> object:
-    """Those of the history."""
-    return history.read_bounds(Path(path))
+def rule(path: str) -> object:
+    """The one of the history's bounds."""
+    return bounds.read_rule(Path(path))
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,8 @@ def bounds(path: str) -> object:
             *("9: measure.0.metric", "kills"),
         ),
         (load_suite, 'title = "t"\n[longer]\nwriet = 2\n[case]\nwrite = "x"\n', "longer", "write"),
-        (
-            bounds,
-            "[kils]\nmost = 2.0\nwhy = 'x'\n",
-            "1: there",
-            "kills",
-        ),
-        (bounds, "[kills]\nmots = 2.0\nwhy = 'x'\n", "2: kills.mots", "most"),
+        (rule, "set = 's'\nlabel = 'l'\nfactor = 2.0\nmetrics = ['kils']\n", "4: metrics", "kills"),
+        (rule, "set = 's'\nlabel = 'l'\nfacotr = 2.0\nmetrics = []\n", "3: facotr", "factor"),
     ],
 )
 def test_a_file_with_a_slip(load: Load, text: str, where: str, meant: str, tmp_path: Path) -> None:

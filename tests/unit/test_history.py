@@ -6,14 +6,24 @@ from pathlib import Path
 import pytest
 
 from cohort import paths
-from cohort.errors import UsageError
-from cohort.results import history
+from cohort.errors import Failed, UsageError
+from cohort.results import bounds, history
+from cohort.results.bounds import Bound, Rule
 from cohort.results.figures import Figures, plain
-from cohort.results.history import Bound
-from cohort.results.records import Record, read_set
+from cohort.results.records import Record, read_set, write_set
+from cohort.results.spread import Spread
 
 HISTORY_MD = paths.ROOT / "docs" / "templates" / "results" / "history.md"
-BOUNDS = {"kills": Bound(most=1.1, why="it varies"), "resume_share": Bound(most=1.1, why="so")}
+BOUNDS = {
+    "kills": Bound(1.1, Spread(3, 100, 98, 103)),
+    "resume_share": Bound(1.1, Spread(3, 0.4, 0.39, 0.41)),
+}
+RULE = """\
+set = "headline"
+label = "region"
+factor = 2.0
+metrics = ["kills"]
+"""
 
 
 def run(
@@ -85,10 +95,10 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
     assert history.losses(records, BOUNDS) == []
     records += both("c", kills=120, resume_share=0.3)
     assert history.losses(records, BOUNDS) == [
-        "history: kills: 120 (1.200 x none) on c, 105 (1.050 x) on b: 1.14 times worse, "
-        "at most 1.1 (it varies)",
-        "history: resume_share: 0.300 (0.750 x none) on c, 0.380 (0.950 x) on b: "
-        "1.27 times worse, at most 1.1 (so)",
+        "history: kills, seed 1: 120 (1.200 x none) on c, 105 (1.050 x) on b: 1.143 times worse, "
+        "at most 1.100 (over 3 seeds it varies by 5.0%)",
+        "history: resume_share, seed 1: 0.300 (0.750 x none) on c, 0.380 (0.950 x) on b: "
+        "1.267 times worse, at most 1.100 (over 3 seeds it varies by 5.0%)",
     ]
     assert history.losses([*records, *both("d", kills=121)], BOUNDS) == []
 
@@ -96,10 +106,12 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
 def test_what_was_none_at_all_is_a_loss_as_well() -> None:
     never, some, lost = both("a", kills=0), both("b", kills=1), both("c", kills=1, resume_share=0)
     assert history.losses([*never, *both("x", kills=0)], BOUNDS) == []
-    assert "kills: 1 (0.010 x none) on b, 0 (0.000 x) on a: inf times worse" in str(
+    assert "kills, seed 1: 1 (0.010 x none) on b, 0 (0.000 x) on a: inf times worse" in str(
         history.losses([*never, *some], BOUNDS)
     )
-    assert "resume_share: 0.000 (0.000 x none) on c" in str(history.losses([*some, *lost], BOUNDS))
+    assert "resume_share, seed 1: 0.000 (0.000 x none) on c" in str(
+        history.losses([*some, *lost], BOUNDS)
+    )
     assert history.losses([*some, *both("d", kills=0)], BOUNDS) == []
 
 
@@ -127,20 +139,82 @@ def test_the_newest_is_first_on_the_page() -> None:
     assert {figure.table for figure in figures.all} == {"history"}
 
 
+def test_a_run_is_compared_with_the_one_of_the_same_seed() -> None:
+    """Medians would be alike here."""
+    before = [run("a", policy, seed) for policy in ("none", "region") for seed in (1, 2, 3)]
+    kills = {1: 80, 2: 100, 3: 120}
+    now = [run("b", "none", seed) for seed in kills]
+    now += [run("b", "region", seed, kills=count) for seed, count in kills.items()]
+    (said,) = history.losses([*before, *now], BOUNDS)
+    assert said.startswith("history: kills, seed 3: 120 (1.200 x none) on b, 100 (1.000 x) on a")
+    one = [x for x in now if x.seed == 1]
+    assert history.losses([*before, *one], BOUNDS) == []
+
+
+def test_commits_without_a_common_seed_are_told() -> None:
+    other = [run("b", policy, seed=2) for policy in ("none", "region")]
+    said = ["history: b and a have no seed in common to be compared by"]
+    assert history.losses([*both("a"), *other], BOUNDS) == said
+
+
+def headline(home: Path, kills: dict[int, int]) -> Path:
+    """A set with runs of `region` and of another policy, by seed; `home`."""
+    records = [run("z", "region", seed, kills=count) for seed, count in kills.items()]
+    write_set(home / "headline.jsonl", [*records, run("z", "none", kills=1000)])
+    return home
+
+
+def test_a_bound_is_twice_the_range_over_the_seeds(tmp_path: Path) -> None:
+    home = headline(tmp_path, {1: 220, 2: 219, 3: 230})
+    rule = Rule(set="headline", label="region", factor=2.0, metrics=["kills"])
+    found = bounds.measure(rule, home)
+    assert found["kills"].measured == Spread(3, 220, 219, 230)
+    assert found["kills"].most == pytest.approx(1 + 2 * 11 / 220)
+    figures = Figures()
+    text = plain(bounds.table(rule, found, figures))
+    assert text.splitlines()[-1] == "| apps killed | 220 | 219 to 230 | 5.00% | 1.100 |"
+    assert {figure.table for figure in figures.all} == {"headline"}
+
+
+@pytest.mark.parametrize(
+    ("kills", "said"),
+    [
+        ({1: 1, 2: 2}, "2 seeds of region, and a bound is of 3 at least"),
+        ({1: 0, 2: 0, 3: 0}, "kills of region has no range to go by"),
+    ],
+)
+def test_runs_that_say_too_little_make_no_bound(
+    kills: dict[int, int], said: str, tmp_path: Path
+) -> None:
+    rule = Rule(set="headline", label="region", factor=2.0, metrics=["kills"])
+    with pytest.raises(Failed, match=said):
+        bounds.measure(rule, headline(tmp_path, kills))
+    short = Rule(set="headline", label="region", factor=2.0, metrics=["refaults"])
+    with pytest.raises(Failed):
+        bounds.measure(short, headline(tmp_path, {1: 1, 2: 2, 3: 3}))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[kills]\nmost = 1.0\nwhy = 'x'", "history.toml:2: kills.most: .* greater than 1"),
-        ("[kills]\nmost = 1.1", "why"),
-        ("[killz]\nmost = 1.1\nwhy = 'x'", "there is no metric killz"),
+        (RULE.replace("2.0", "0.0"), "history.toml:3: factor: .* greater than 0"),
+        (RULE.replace("label", "#"), "label"),
+        (RULE.replace("kills", "killz"), "history.toml:4: metrics: there is no metric killz"),
+        (RULE.replace('["kills"]', '["kills", "kills"]'), "one is named twice"),
         ("kills", "history.toml"),
     ],
 )
-def test_bounds_that_are_none(text: str, said: str, tmp_path: Path) -> None:
+def test_a_rule_that_is_none(text: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "history.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=said):
-        history.read_bounds(path)
+        bounds.read_rule(path)
+
+
+def test_the_bounds_of_the_repository_are_of_its_records() -> None:
+    """Of three seeds at least, and each leaves room for chance."""
+    found = history.read(paths.ROOT / "docs" / "results" / "records")[1]
+    assert all(1 < bound.most < 2 and bound.measured.n >= bounds.SEEDS for bound in found.values())
 
 
 def test_the_verb_judges_what_is_there(
@@ -151,10 +225,11 @@ def test_the_verb_judges_what_is_there(
     assert "code=0" in str(cohort("results", "history"))
     for commit, kills in (("a", 100), ("b", 130)):
         history.add(results / "records" / "history.jsonl", both(commit, kills=kills))
-    (results / "history.toml").write_text("[kills]\nmost = 1.1\nwhy = 'it varies'\n")
+    (results / "history.toml").write_text(RULE)
+    headline(results / "records", {1: 100, 2: 98, 3: 103})
     said = str(cohort("results", "history"))
     assert "code=1" in said
-    assert "kills: 130 (1.300 x none) on b" in said
+    assert "kills, seed 1: 130 (1.300 x none) on b" in said
 
 
 def test_the_verb_keeps_runs_and_makes_the_page(
@@ -163,9 +238,9 @@ def test_the_verb_keeps_runs_and_makes_the_page(
     results, templates = tmp_path / "docs" / "results", tmp_path / "docs" / "templates" / "results"
     monkeypatch.setattr("cohort.paths.CHECKOUT", tmp_path)
     templates.mkdir(parents=True)
-    results.mkdir()
+    headline(results / "records", {1: 100, 2: 98, 3: 103})
     (templates / "history.md").write_text(HISTORY_MD.read_text())
-    (results / "history.toml").write_text("[kills]\nmost = 1.1\nwhy = 'it varies'\n")
+    (results / "history.toml").write_text(RULE)
     for commit, kills, code in (("a", 100, 0), ("b", 130, 1)):
         made = both(commit, kills)
         monkeypatch.setattr("cohort.results.collect.of_runs", lambda *_, made=made: made)
@@ -173,4 +248,6 @@ def test_the_verb_keeps_runs_and_makes_the_page(
         assert f"code={code}" in said
         assert "history.jsonl" in said
         assert "history.md" in said
-    assert "| b | 130 (1.300) |" in (results / "history.md").read_text()
+    page = (results / "history.md").read_text()
+    assert "| b | 130 (1.300) |" in page
+    assert "| apps killed | 100 | 98 to 103 | 5.00% | 1.100 |" in page

@@ -2,8 +2,8 @@
 
 The runs are those of `make run`: RIVAL and OURS, 200 launches. They are kept in the set HISTORY, a
 commit after the other, in the order in which they were added. A metric is lost where OURS is worse
-both by itself and in times of RIVAL of the same commit: both change where the guest or the workload
-does, and how RIVAL finds buffers varies by chance.
+than in the run of the same seed before, both by itself and in times of RIVAL of the same commit:
+both change where the guest or the workload does, and how RIVAL finds buffers varies by chance.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,10 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
-
-from cohort import tomlfile
 from cohort.errors import UsageError
-from cohort.results.catalogue import BY_NAME, meant
+from cohort.results import bounds as measured
+from cohort.results.bounds import Bound, Rule
+from cohort.results.catalogue import BY_NAME
 from cohort.results.figures import Figures
 from cohort.results.records import Record, read_set, values, write_lines
 from cohort.results.spread import spread
@@ -27,45 +26,22 @@ RIVAL, OURS = "none", "region"
 WORKLOAD, LAUNCHES = "phone-2g", 200
 
 
-class Bound(BaseModel):
-    """How many times worse than on the commit before a metric of OURS may be, by itself and in
-    times of RIVAL, and why not less."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    most: float = Field(gt=1)
-    why: str
-
-
-class Bounds(RootModel[dict[str, Bound]]):
-    """The file, by metric."""
-
-
-def read_bounds(path: Path) -> dict[str, Bound]:
-    """The bounds by metric, in the file's order. UsageError for a file that is none."""
-    text, data = tomlfile.read(path, "bounds")
-    try:
-        bounds = Bounds.model_validate(data).root
-    except ValidationError as error:
-        raise tomlfile.explain(path, error, "bounds", Bounds) from error
-    for name in bounds:
-        if name not in BY_NAME:
-            line = tomlfile.line_of(text, [name])
-            raise UsageError(f"{path}:{line}: there is no metric {name}", meant(name))
-    return bounds
-
-
 def records_file(home: Path) -> Path:
     """Where the commits' runs are kept, in the directory of all records."""
     return home / f"{HISTORY}.jsonl"
 
 
-def read(home: Path) -> tuple[list[Record], dict[str, Bound]]:
-    """The commits' runs in the directory of all records, and the bounds beside it.
+def read_rule(home: Path) -> Rule:
+    """What bounds are made of, beside the directory of all records. Raises what `bounds` does."""
+    return measured.read_rule(home.parent / f"{HISTORY}.toml")
 
-    Raises what `read_set` and `read_bounds` do.
+
+def read(home: Path) -> tuple[list[Record], dict[str, Bound]]:
+    """The commits' runs in the directory of all records, and the bounds that its sets make.
+
+    Raises what `read_set` and `bounds` do.
     """
-    return read_set(records_file(home)), read_bounds(home.parent / f"{HISTORY}.toml")
+    return read_set(records_file(home)), measured.measure(read_rule(home), home)
 
 
 def add(path: Path, records: Sequence[Record]) -> None:
@@ -110,25 +86,52 @@ def _times_worse(metric: str, before: float, now: float) -> float:
 
 
 def losses(records: Sequence[Record], bounds: dict[str, Bound]) -> list[str]:
-    """A sentence a metric that the newest commit has worse than its bound allows."""
+    """A sentence a metric and seed that the newest commit has worse than its bound allows, and one
+    if the commit before has no run of any of its seeds."""
     names = commits(records)
     if len(names) < 2:
         return []
-    last, newest = ([r for r in records if r.commit == name] for name in names[-2:])
-    said = []
-    for metric, bound in bounds.items():
-        before, now = _judged(last, metric), _judged(newest, metric)
-        if before is None or now is None:
-            continue
-        worse = min(_times_worse(metric, *both) for both in zip(before, now, strict=True))
-        if worse > bound.most:
-            digits = BY_NAME[metric].digits
-            said.append(
-                f"history: {metric}: {now[0]:.{digits}f} ({now[1]:.3f} x {RIVAL}) on {names[-1]}, "
-                f"{before[0]:.{digits}f} ({before[1]:.3f} x) on {names[-2]}: "
-                f"{worse:.2f} times worse, at most {bound.most:g} ({bound.why})"
-            )
-    return said
+    earlier, latest = names[-2:]
+    last, newest = (_by_seed(records, name) for name in (earlier, latest))
+    common = sorted(last.keys() & newest.keys())
+    if not common:
+        return [f"history: {latest} and {earlier} have no seed in common to be compared by"]
+    found = [
+        _loss(metric, bound, (seed, earlier, latest), last[seed], newest[seed])
+        for metric, bound in bounds.items()
+        for seed in common
+    ]
+    return [sentence for sentence in found if sentence is not None]
+
+
+def _by_seed(records: Sequence[Record], commit: str) -> dict[int, list[Record]]:
+    """The runs of a commit, of both policies, by their seeds."""
+    of_it = [record for record in records if record.commit == commit]
+    return {x.seed: [record for record in of_it if record.seed == x.seed] for x in of_it}
+
+
+def _loss(
+    metric: str,
+    bound: Bound,
+    of: tuple[int, str, str],
+    last: Sequence[Record],
+    newest: Sequence[Record],
+) -> str | None:
+    """What is worse by more than the bound; `of` is the seed, and the commits before and now."""
+    before, now = _judged(last, metric), _judged(newest, metric)
+    if before is None or now is None:
+        return None
+    worse = min(_times_worse(metric, *both) for both in zip(before, now, strict=True))
+    if worse <= bound.most:
+        return None
+    digits = BY_NAME[metric].digits
+    seed, earlier, commit = of
+    return (
+        f"history: {metric}, seed {seed}: {now[0]:.{digits}f} ({now[1]:.3f} x {RIVAL}) on "
+        f"{commit}, {before[0]:.{digits}f} ({before[1]:.3f} x) on {earlier}: "
+        f"{worse:.3f} times worse, at most {bound.most:.3f} (over {bound.measured.n} seeds it "
+        f"varies by {bound.measured.share:.1%})"
+    )
 
 
 def _judged(records: Sequence[Record], metric: str) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cohort import policy_page
 from cohort.errors import Failed
-from cohort.results import history, record_schema
+from cohort.results import bounds, history, record_schema
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric, meant
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
@@ -98,6 +98,11 @@ class Sheet:
     def history(self) -> str:
         """What the short run measured on each commit, of the set and the bounds that are there."""
         return history.table(*history.read(self.home), self.figures)
+
+    def bounds(self) -> str:
+        """The bounds of the history, and what they are made of."""
+        rule = history.read_rule(self.home)
+        return bounds.table(rule, bounds.measure(rule, self.home), self.figures)
 
     def picture(
         self, table: str, family: str, labels: Sequence[str], alt: str, orders: bool = False
@@ -276,6 +281,7 @@ def functions(sheet: Sheet) -> Mapping[str, Any]:
     """By name, what a template may call."""
     return {
         "best": best,
+        "bounds": sheet.bounds,
         "commit": sheet.commit,
         "history": sheet.history,
         "picture": sheet.picture,

@@ -25,6 +25,11 @@ class Spread:
     low: float
     high: float
 
+    @property
+    def share(self) -> float:
+        """The range as a share of the median, which is not 0."""
+        return (self.high - self.low) / abs(self.median)
+
     def apart(self, other: "Spread") -> bool:
         """Whether no value of one lies within the range of the other; needs two runs of each."""
         return min(self.n, other.n) > 1 and (self.high < other.low or other.high < self.low)

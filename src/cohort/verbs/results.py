@@ -92,8 +92,8 @@ def history(places: tuple[Path, ...], last: bool) -> None:
     """Add a commit's short run to the history, make its page, and compare with the commit before.
 
     The run is that of `make run`: none and region, 200 launches, of a clean commit. Exit code 1
-    names the metrics that are worse than docs/results/history.toml allows. Without runs the newest
-    commit that is there is judged.
+    names the metrics that are worse than in the same seed's run before by more than twice what
+    seeds vary by (docs/results/history.toml). Without runs the newest commit there is judged.
     """
     from cohort.results import collect, export, pages
     from cohort.results import history as kept
