@@ -1,6 +1,7 @@
 """Pages of results: made from records, checked against them, and records from made runs."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -372,8 +373,52 @@ def test_records_can_be_asked(made: Home, cohort: Cohort) -> None:
 
 def test_a_query_reads_no_file(made: Home) -> None:
     secret = made.root / "README.md"
-    with pytest.raises(UsageError, match="disabled|Permission"):
-        ask(made.records, f"SELECT * FROM read_text('{secret}')")
+    for query in (f"SELECT * FROM read_text('{secret}')", f"COPY (SELECT 1) TO '{secret}.csv'"):
+        with pytest.raises(UsageError, match="disabled|Permission"):
+            ask(made.records, made.root, query)
+    assert not Path(f"{secret}.csv").exists()
+
+
+def test_runs_in_out_and_what_their_guests_said_can_be_asked(home: Home, cohort: Cohort) -> None:
+    def rows(query: str) -> list[dict[str, object]]:
+        done = cohort("results", "--json", "--sql", query)
+        assert done.code == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert isinstance(found, list)
+        return found
+
+    for run in (paths.out_dir() / "runs").iterdir():
+        (run / "metrics.json").write_text('{"kills": 7}')
+    made = rows("SELECT run, seed, commit, page_size, kills, fio_s FROM Made ORDER BY run")
+    assert len(made) == 6
+    assert made[0] == {
+        **{"run": "phone-2g-none-s1", "seed": 1, "commit": "abcd"},
+        **{"page_size": 4096, "kills": 7.0, "fio_s": None},
+    }
+    query = (
+        "SELECT run, count(*) n, max(record->>'app') app FROM events WHERE r = 'kill' GROUP BY 1"
+    )
+    assert rows(f"{query} ORDER BY 1")[0] == {"run": "phone-2g-none-s1", "n": 20, "app": "b"}
+    assert rows("SELECT 'nan'::DOUBLE AS x, 'inf'::DOUBLE AS y") == [{"x": None, "y": None}]
+    (run / "records.jsonl").write_text("{")
+    assert cohort("results", "--sql", "SELECT count(*) FROM events").code == 1
+    (run / "metrics.json").write_text("{")
+    bad = cohort("results", "--sql", "SELECT * FROM made")
+    assert (bad.code, f"{run.name} is no finished run" in bad.stderr) == (2, True)
+
+
+def test_a_bad_query_is_told_with_the_tables_and_their_columns(made: Home, cohort: Cohort) -> None:
+    for query in ("SELECT kils FROM runs", "SELECT * FROM run", "SELEC 1"):
+        done = cohort("results", "--sql", query)
+        assert (done.code, done.stdout) == (2, "")
+        assert "  runs: name, label, policy, seed, workload, launches," in done.stderr
+        assert "  made: run, policy, seed," in done.stderr
+        assert "  events: run, r, t, record\n" in done.stderr
+        assert re.search(r"  runs and made besides: .*\bkills, ", done.stderr)
+    for table in ("made", "events"):
+        done = cohort("results", "--sql", f"SELECT * FROM {table}")
+        assert (done.code, "there are no finished runs" in done.stderr) == (2, True)
+    assert "--json is how --sql answers" in cohort("results", "--json").stderr
 
 
 def test_a_wheel_has_no_pages(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:

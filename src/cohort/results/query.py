@@ -1,5 +1,7 @@
-"""All records as one table that SQL can be asked of."""
+"""All runs as tables that SQL can be asked of: those that are kept, those in out/runs, and what the
+guests of these said."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,39 +9,122 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from cohort.errors import UsageError
+from cohort.errors import Failed, UsageError
 from cohort.results.catalogue import METRICS
-from cohort.results.records import read_set, set_names
+from cohort.results.records import Record, read_set, set_names
+from cohort.runs import RunDir
+from cohort.vm.machine import PAGE
 
 Answer = tuple[list[str], list[tuple[Any, ...]]]
 """The names of the columns, and the rows."""
 
+KEPT, MADE, SAID = "runs", "made", "events"
+"""The tables."""
+METRIC_NAMES = [metric.name for metric in METRICS]
+KEPT_COLUMNS = ["name", *(x for x in Record.model_fields if x != "metrics")]
+META_COLUMNS = (
+    *("policy", "seed", "workload", "launches", "memory_mb", "cpus", "accel", "arch", "page_size"),
+    *("started", "wall_s"),
+)
+VERSION_COLUMNS = {"commit": "cohort_git", "kernel": "kernel", "qemu": "qemu", "gcc": "gcc"}
+MADE_COLUMNS = ["run", *META_COLUMNS, *VERSION_COLUMNS]
+SAID_COLUMNS = ["run", "r", "t", "record"]
 
-def ask(directory: Path, sql: str) -> Answer:
-    """The answer to a query of the table `runs`: a row a run, a column a metric.
+OLDER = {"arch": "x86_64", "page_size": PAGE}
+"""What runs were before they said so."""
 
-    Beside the metrics, NULL where a run has none, it has `name` (of the set) and what a record
-    says of its run. UsageError for a query that is wrong.
+_EMPTY = {
+    KEPT: ("there are no records", "make them: cohort results add"),
+    **dict.fromkeys((MADE, SAID), ("there are no finished runs", "make some: cohort compare")),
+}
+
+
+def ask(records: Path, runs: Path, sql: str) -> Answer:
+    """The answer to a query of the runs kept in the directory `records` and made in `runs`.
+
+    `runs` has a row a run that is kept, `made` one a directory, both a column a metric, NULL where
+    a run has none; `events` has a row a record of a guest. UsageError for a query that is wrong,
+    with the tables and their columns, or of a table without rows.
     """
+    directories = sorted(path.parent for path in runs.glob("*/meta.json"))
+    tables = {KEPT: _kept(records), MADE: _made(directories)}
     with duckdb.connect() as database:
-        database.register("runs", _runs(directory))
-        # The records are all there is: a query is not to read or write other files.
+        for name, frame in tables.items():
+            if frame.empty and _names(sql, name):
+                raise UsageError(*_EMPTY[name])
+            database.register(name, frame)
+        if _names(sql, SAID):
+            _load_events(database, directories)
+        # These tables are all there is: a query is not to read or write other files.
         database.execute("SET enable_external_access = false")
         try:
             found = database.execute(sql)
             return [str(column[0]) for column in found.description or ()], found.fetchall()
         except duckdb.Error as error:
-            raise UsageError(f"--sql: {error}") from error
+            raise UsageError(f"--sql: {error}", tables_in_words()) from error
 
 
-def _runs(directory: Path) -> pd.DataFrame:
-    metrics: Sequence[str] = [metric.name for metric in METRICS]
+def tables_in_words() -> str:
+    """The tables with their columns."""
+    columns = {KEPT: KEPT_COLUMNS, MADE: MADE_COLUMNS, SAID: SAID_COLUMNS}
+    lines = [f"  {name}: {', '.join(known)}" for name, known in columns.items()]
+    metrics = f"  {KEPT} and {MADE} besides: {', '.join(METRIC_NAMES)}"
+    return "\n".join(("the tables and their columns are", *lines, metrics))
+
+
+def _names(sql: str, table: str) -> bool:
+    """Whether a query has the table's name in it. One that only seems to costs a little time."""
+    return re.search(rf"\b{table}\b", sql, re.IGNORECASE) is not None
+
+
+def _kept(directory: Path) -> pd.DataFrame:
     rows = []
     for name in set_names(directory):
         for record in read_set(directory / f"{name}.jsonl"):
-            known = {metric: record.metrics.get(metric) for metric in metrics}
-            rows.append({"name": name, **record.model_dump(exclude={"metrics"}), **known})
-    if not rows:
-        raise UsageError("there are no records", "make them: cohort results add")
-    frame = pd.DataFrame(rows)
-    return frame.astype(dict.fromkeys(metrics, float))
+            rows.append({"name": name, **record.model_dump(exclude={"metrics"}), **record.metrics})
+    return _frame(rows, KEPT_COLUMNS)
+
+
+def _made(directories: Sequence[Path]) -> pd.DataFrame:
+    return _frame([_made_row(path) for path in directories], MADE_COLUMNS)
+
+
+def _made_row(directory: Path) -> dict[str, Any]:
+    """A finished run by its directory's name. UsageError for a directory that is none."""
+    run = RunDir(directory)
+    try:
+        meta, metrics = {**OLDER, **run.meta}, run.metrics
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{directory} is no finished run: {error}") from error
+    versions = meta.get("versions", {})
+    return {
+        "run": directory.name,
+        **{name: meta.get(name) for name in META_COLUMNS},
+        **{name: versions.get(key) for name, key in VERSION_COLUMNS.items()},
+        **metrics,
+    }
+
+
+def _frame(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """The rows with these columns, and one a metric."""
+    frame = pd.DataFrame(rows, columns=[*columns, *METRIC_NAMES])
+    return frame.astype(dict.fromkeys(METRIC_NAMES, float))
+
+
+def _load_events(database: duckdb.DuckDBPyConnection, directories: Sequence[Path]) -> None:
+    """Read what the guests said: of each record its run, kind, ns and all of it as JSON.
+
+    UsageError without runs, Failed for a record that is none.
+    """
+    files = [str(path / "records.jsonl") for path in directories]
+    if not files:
+        raise UsageError(*_EMPTY[SAID])
+    query = (
+        f"CREATE TABLE {SAID} AS SELECT parse_path(filename)[-2] AS run, json->>'r' AS r, "
+        "CAST(json->>'t' AS BIGINT) AS t, json AS record "
+        "FROM read_ndjson_objects($files, filename = true)"
+    )
+    try:
+        database.execute(query, {"files": files})
+    except duckdb.Error as error:
+        raise Failed(f"what a guest said cannot be read: {error}") from error

@@ -1,6 +1,7 @@
 """`cohort results`: the pages of results, made from the records in the repository."""
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
 
 @click.group("results", invoke_without_command=True)
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a page is not its records.")
-@click.option("--sql", metavar="QUERY", help="Ask the table `runs` of all records instead.")
+@click.option("--sql", metavar="QUERY", help="Ask the tables `runs`, `made` and `events`.")
 @JSON
 @click.pass_context
 def command(context: click.Context, check: bool, sql: str | None, as_json: bool) -> None:
     """Make README's table and the pages in docs/results that have a template.
 
-    Prints which pages were not up to date.
+    Prints which pages were not up to date. --sql asks with DuckDB instead: of the runs that are
+    kept as records (`runs`), of those in out/runs (`made`), and of what their guests said
+    (`events`).
     """
     if context.invoked_subcommand is not None:
         return
@@ -31,11 +34,14 @@ def command(context: click.Context, check: bool, sql: str | None, as_json: bool)
 
     if check and sql is not None:
         raise UsageError("--check or --sql, one of the two")
+    if as_json and sql is None:
+        raise UsageError("--json is how --sql answers", "leave it out, or ask something")
     home = _home()
     if sql is not None:
+        from cohort import paths
         from cohort.results.query import ask
 
-        show(ask(home.records, sql), as_json)
+        show(ask(home.records, paths.made("runs"), sql), as_json)
     elif check:
         pages.refuse(pages.check(home))
     else:
@@ -119,11 +125,16 @@ def _home() -> "Home":
     return Home(paths.CHECKOUT)
 
 
+def _json(value: object) -> object:
+    """A cell as JSON has it: no number that is none."""
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
 def show(answer: "Answer", as_json: bool) -> None:
     """Print the rows of an answer on stdout."""
     columns, rows = answer
     if as_json:
-        named = [dict(zip(columns, row, strict=True)) for row in rows]
+        named = [dict(zip(columns, map(_json, row), strict=True)) for row in rows]
         print(json.dumps(named, allow_nan=False, default=str))
         return
     from rich import box
