@@ -16,9 +16,14 @@ def library() -> Path:
     made = paths.made("cache") / f"steady-{key}.so"
     if not made.is_file():
         with host.lock(made.with_suffix(".lock")):
-            part = made.with_suffix(".part")
-            done = host.run([gcc, *FLAGS, "-o", part, SOURCE, "-ldl"])
-            if done.returncode != 0:
-                raise BuildError(f"{SOURCE.name} does not compile:\n{done.stderr}")
-            part.replace(made)
+            if not made.is_file():
+                _compile(gcc, made)
     return made
+
+
+def _compile(gcc: Path, made: Path) -> None:
+    part = made.with_suffix(".part")
+    done = host.run([gcc, *FLAGS, "-o", part, SOURCE, "-ldl"])
+    if done.returncode != 0:
+        raise BuildError(f"{SOURCE.name} does not compile:\n{done.stderr}")
+    part.replace(made)
