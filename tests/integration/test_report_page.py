@@ -86,6 +86,16 @@ def test_a_press_on_the_legend_leaves_one_kind(page: Page) -> None:
     assert page.run(pressed).startswith("slab")
     alpha = 'getContext("2d").getImageData(0, 0, 1, 1).data[3]'
     assert page.run(f'document.getElementById("map-b").{alpha}') < 64
+    assert page.run("document.activeElement.dataset.label") == "slab"
+
+
+def test_a_narrow_screen_scrolls_tables_and_not_the_page(page: Page) -> None:
+    page.ask(
+        "Emulation.setDeviceMetricsOverride",
+        **{"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True},
+    )
+    page.run('document.querySelectorAll("details").forEach((x) => (x.open = true))')
+    assert page.run("document.documentElement.scrollWidth") == 390
 
 
 def test_it_is_light_and_dark(page: Page) -> None:

@@ -72,6 +72,19 @@ def test_the_page_traces_every_number(tmp_path: Path) -> None:
     assert "nan" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL).lower()
 
 
+@pytest.mark.parametrize(
+    ("none", "region", "ranges", "one"),
+    [([1, 2], [1, 2], True, False), ([1], [2], False, True), ([1, 2], [1], True, True)],
+)
+def test_the_rule_of_signs_is_that_of_the_seeds(
+    tmp_path: Path, none: list[int], region: list[int], ranges: bool, one: bool
+) -> None:
+    runs = [("none", seed) for seed in none] + [("region", seed) for seed in region]
+    page = render_report([measure(RunDir(make_run(tmp_path, *run))) for run in runs], "x")
+    assert ("the ranges over the seeds do not touch" in page) is ranges
+    assert ("one seed has no range, so it takes 5%" in page) is one
+
+
 def test_the_same_runs_give_the_same_pictures(tmp_path: Path) -> None:
     results = [measure(RunDir(make_run(tmp_path, policy))) for policy in ("none", "region")]
     assert draw_all(results) == draw_all(results)

@@ -1,5 +1,6 @@
 """The report: one HTML file that needs nothing but itself."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -93,11 +94,14 @@ def render_report(results: Sequence[Result], command: str) -> str:
 
 def _marks(results: Sequence[Result]) -> dict[str, Any]:
     """How figures are marked as better or worse, and by what rule."""
-    if len({result.seed for result in results}) > 1:
-        rule = "it counts where the ranges over the seeds do not touch."
-    else:
-        rule = f"one seed has no range, so it takes {LEAN:.0%}, and another seed may say otherwise."
-    return {"judge": judge, "signs": SIGNS, "rule": rule}
+    runs = Counter(result.policy for result in results).values()
+    parts = []
+    if max(runs) > 1:
+        parts.append("it counts where the ranges over the seeds do not touch")
+    if min(runs) == 1:
+        one = f"one seed has no range, so it takes {LEAN:.0%}, and another seed may say otherwise"
+        parts.append(one)
+    return {"judge": judge, "signs": SIGNS, "rule": f"{'; '.join(parts)}."}
 
 
 def _origin(result: Result) -> dict[str, Any]:

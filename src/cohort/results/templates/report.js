@@ -63,7 +63,10 @@ function showMaps(data) {
       button.onclick = () => {
         only = entry.label === only ? "" : entry.label;
         draw();
+        /* The list is made anew: a reader with a keyboard goes on where the press was. */
+        [...legend.children].find((other) => other.dataset.label === entry.label)?.focus();
       };
+      button.dataset.label = entry.label;
       legend.append(button);
     });
   }
