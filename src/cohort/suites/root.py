@@ -35,20 +35,21 @@ _SHELL = ("sh", "echo", "cat", "sleep", "true", "false", "mount", "grep")
 
 
 def check(kind: Kind, suite: Suite, arch: str) -> None:
-    """UsageError if the root, or what the suite brings along, would be of another machine than the
-    guests: the one that this host is."""
+    """UsageError if the guests' root has not what the suite needs, or is of another machine than
+    they are: Debian's is of the host's."""
+    where = f"suite {suite.name}"
+    if kind == "initramfs" and suite.debian:
+        raise UsageError(
+            f"{where} needs Debian's root, for its programs or for a disk",
+            "leave out --rootfs" if arch == HOST else f"--arch {HOST}, without --rootfs",
+        )
     if arch == HOST:
         return
     if kind == "debian":
+        other = "" if suite.debian else "--rootfs initramfs, if its programs are static; or "
         raise UsageError(
-            f"suite {suite.name}: its root is Debian's for the host, {HOST}, not for {arch}",
-            "--rootfs initramfs, if its programs are static (those of `adversaries` are, and yours "
-            f"with --dir may be); or --arch {HOST}",
-        )
-    if suite.selftests is not None:
-        raise UsageError(
-            f"suite {suite.name}: the kernel's selftests are built for {HOST}, not for {arch}",
-            f"--arch {HOST}",
+            f"{where}: its root is Debian's for the host, {HOST}, not for {arch}",
+            f"{other}--arch {HOST}",
         )
     foreign = [] if suite.files is None else _foreign(suite.files, arch)
     if foreign:

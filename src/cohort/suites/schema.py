@@ -44,10 +44,11 @@ class Suite(BaseModel):
     """Commands for the guest's shell, run in the directory of the suite's files, one by one.
 
     `selftests` is a directory of the kernel's own tests, which is built and brought along;
-    `sources` one beside the suite's file, whose C files are each compiled, static. `setup` is run
-    before the first case and again after a guest that died. A case has `limit_s` seconds, or those
-    in `longer`; `skip` are the exit codes of a case that cannot be run. With `deterministic` the
-    guest's time counts instructions, so that costs mean something: one that is more than
+    `sources` one beside the suite's file, whose C files are each compiled, static. `debian` says
+    that an initramfs is no root for it: it needs Debian's programs or libraries, or a disk. `setup`
+    is run before the first case and again after a guest that died. A case has `limit_s` seconds, or
+    those in `longer`; `skip` are the exit codes of a case that cannot be run. With `deterministic`
+    the guest's time counts instructions, so that costs mean something: one that is more than
     `cost_bound` times what it is under the first policy is a difference.
     """
 
@@ -57,6 +58,7 @@ class Suite(BaseModel):
     title: str
     selftests: str | None = None
     sources: str | None = None
+    debian: bool = False
     deterministic: bool = False
     cost_bound: float = Field(default=1.2, gt=1)
     memory_mb: int = 2048
