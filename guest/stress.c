@@ -30,7 +30,7 @@
 #define RIGHTSIZE SCHEMES "rightsize/"
 #define LENDING VNODES "lend"
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"
-#define FAIL "/sys/kernel/debug/fail_page_alloc/"
+#define FAILING "/sys/kernel/debug/"
 #define POISON "/sys/kernel/debug/hwpoison/"
 
 #define PAUSE_MIN_MS 50
@@ -39,17 +39,18 @@
 #define SETTLE_TRIES 60		/* ... which may take a loaded host longer */
 #define FAIL_PCT "10"
 #define FAIL_PAGES 1024
+#define FAILING_SWITCHES 8
 #define PARKED_BIT 45		/* of /proc/kpageflags */
 #define LOST_MAX_KB (6 * 1024)	/* page_owner and lockdep learn as they go */
 
 enum action {
 	TOGGLE, HOTPLUG, COMPACT, DROP, FAULTS, HWPOISON, STORM, BOMB, HOG,
-	BAD_PAGE, CONTIG, AREA, LEND, NR_ACTIONS
+	BAD_PAGE, CONTIG, AREA, LEND, FAILING_SWITCH, NR_ACTIONS
 };
 
 static const char *const action_name[NR_ACTIONS] = {
 	"toggle", "hotplug", "compact", "drop", "faults", "hwpoison", "storm", "bomb",
-	"hog", "badpage", "contig", "area", "lend",
+	"hog", "badpage", "contig", "area", "lend", "failswitch",
 };
 
 #define AREA_SCHEME 2
@@ -307,18 +308,60 @@ static void faults(void)
 		waitpid(pid, NULL, 0);
 }
 
+/* A knob of pages that fail, and of slab; not each of them has all. */
+static void failing(const char *knob, const char *value)
+{
+	static const char *const what[] = { "fail_page_alloc", "failslab" };
+	char path[96];
+	size_t i;
+
+	for (i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+		snprintf(path, sizeof(path), FAILING "%s/%s", what[i], knob);
+		if (!access(path, W_OK))
+			tell(path, value);
+	}
+}
+
 static bool faults_prepare(void)
 {
-	if (access(FAIL "probability", W_OK))
+	if (access(FAILING "failslab/probability", W_OK))
 		return false;
-	tell(FAIL "task-filter", "Y");
-	tell(FAIL "min-order", "0");
-	tell(FAIL "ignore-gfp-wait", "N");
-	tell(FAIL "ignore-gfp-highmem", "N");
-	tell(FAIL "verbose", "0");
-	tell(FAIL "times", "-1");
-	tell(FAIL "probability", FAIL_PCT);
+	failing("task-filter", "Y");
+	failing("min-order", "0");
+	failing("ignore-gfp-wait", "N");
+	failing("ignore-gfp-highmem", "N");
+	failing("cache-filter", "N");
+	failing("verbose", "0");
+	failing("times", "-1");
+	failing("probability", FAIL_PCT);
 	return true;
+}
+
+/* ---- a scheme is switched by a process whose allocations fail: it is on then, or off ---- */
+static void __attribute__((noreturn)) switch_failing(const struct scheme *scheme, bool on)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), SCHEMES "%s/%s", scheme->name, scheme->file);
+	if (!spit("/proc/self/make-it-fail", "1"))
+		spit(path, on ? scheme->on : "0");
+	_exit(0);
+}
+
+static void failing_switch(struct rng *r)
+{
+	const struct scheme *scheme = pick_scheme(r);
+	int i;
+
+	for (i = 0; i < FAILING_SWITCHES; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			switch_failing(scheme, !is_on[scheme - schemes]);
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+		find_running();
+	}
 }
 
 /* ---- a parked page that turns out to be bad ---- */
@@ -388,6 +431,9 @@ static void act(enum action action, struct rng *r)
 		break;
 	case LEND:
 		tell(LENDING, rng_below(r, 2) ? "1" : "0");
+		break;
+	case FAILING_SWITCH:
+		failing_switch(r);
 		break;
 	default:
 		storm_cma();
@@ -495,8 +541,7 @@ static void __attribute__((noreturn)) end(void)
 			      (unsigned long long)count[i]);
 	note("stress:%s", text);
 	find_running();
-	if (!access(FAIL "probability", W_OK))
-		tell(FAIL "probability", "0");
+	failing("probability", "0");
 	switch_off(true);
 	if (!access(LENDING, W_OK))
 		tell(LENDING, "0");
@@ -550,6 +595,7 @@ static void __attribute__((noreturn)) act_main(void)
 	struct rng r;
 	uint64_t i;
 
+	can[FAILING_SWITCH] = can[FAULTS];
 	rng_seed(&r, sh->conf.seed, 0x57e55);
 	find_running();
 	while (!__atomic_load_n(&sh->stress_stop, __ATOMIC_ACQUIRE)) {

@@ -24,6 +24,7 @@ CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0"
 ACTIONS = {
     **{"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "faults": 1},
     **{"hwpoison": 1, "storm": 4, "bomb": 1, "hog": 1, "badpage": 1, "contig": 1},
+    **{"failswitch": 1},
 }
 
 
