@@ -32,7 +32,11 @@ COMMENTED = sorted(
     if file.suffix in {".c", ".h"} or file.name.startswith("Kconfig")
 )
 PATCHES = sorted(str(file.relative_to(paths.ROOT)) for file in paths.PATCHES.glob("*/*.patch"))
-SHELL = [paths.ROOT / ".ci" / "run", *sorted(paths.ROOT.glob("tests/**/*.sh"))]
+SHELL = [
+    paths.ROOT / ".ci" / "run",
+    *sorted(paths.ROOT.glob("tests/**/*.sh")),
+    *sorted(paths.SUITES.glob("**/*.sh")),
+]
 
 
 def check(*words: str | Path, cwd: Path = paths.ROOT) -> str:

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from cohort import paths
+from cohort.errors import Skipped
+from cohort.suites.schema import load_suite
 from tests_support import Outcome, at_night
 
 pytestmark = pytest.mark.integration
@@ -34,3 +36,19 @@ def test_a_case_that_differs_is_told_and_is_a_failure(
     suites = ElementTree.parse(junit).getroot().findall("testsuite")
     assert [suite.get("failures") for suite in suites] == ["0", "1"]
     assert "not ok 2 region-off # fail" in ktap.read_text()
+
+
+@pytest.mark.night
+def test_every_step_of_a_day_of_debian_passes(cohort: Callable[..., Outcome]) -> None:
+    """On the stock kernel, and each tells its figures; without a Debian host there is no root."""
+    done = cohort("suite", "userland", "--policies", "none", "--json")
+    if done.code == Skipped.exit_code:
+        pytest.skip(done.stderr)
+    assert done.code == 0, done.stderr
+    told = json.loads(done.stdout)["policies"]["none"]
+    assert {case["name"]: case["status"] for case in told["cases"]} == dict.fromkeys(
+        load_suite("userland").case, "pass"
+    )
+    for case in told["cases"]:
+        assert set(told["figures"]) - {"huge_pages"} <= set(case["figures"]), case["name"]
+    assert told["figures"]["kills"]["value"] == 0

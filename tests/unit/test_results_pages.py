@@ -326,8 +326,8 @@ def test_what_cannot_be_had_again_is_refused(
 
 
 def test_runs_are_named_in_one_way(home: Home, cohort: Cohort, own_out: Path) -> None:
-    assert "one of the three" in cohort("results", "add", "small").stderr
-    assert "one of the three" in cohort("results", "add", "small", own_out, "--last").stderr
+    assert "one of the four" in cohort("results", "add", "small").stderr
+    assert "one of the four" in cohort("results", "add", "small", own_out, "--last").stderr
     assert "no finished run is there" in cohort("results", "add", "small", own_out).stderr
     assert "a set is called by" in cohort("results", "add", "../x", own_out / "runs").stderr
     assert "one of the two" in cohort("results", "--check", "--sql", "SELECT 1").stderr

@@ -20,7 +20,7 @@ from cohort.kernel.build import Kernel
 from cohort.phone import programs as phone_programs
 from cohort.policy import load_policy
 from cohort.suites import output, programs, results, root, runner, selftests
-from cohort.suites.results import Case, Check, Outcome, differences
+from cohort.suites.results import Case, Check, Figure, Outcome, differences
 from cohort.suites.runner import Plan
 from cohort.suites.schema import Suite, load_directory, load_suite, suite_names
 from cohort.vm import guest
@@ -60,6 +60,7 @@ def test_every_suite_of_the_lab_is_well_formed() -> None:
         ('title = "t"\n[case]\n"a b" = "x"\n', ":3:.*is no name of a case"),
         ('title = "t"\nlimit_s = 0\n[case]\na = "x"\n', ":2: limit_s: must be at least a second"),
         ('title = "t"\n[case]\na = " "\n', ":3: case.a: must be a command"),
+        ('title = "t"\narchives = ["A b"]\n[case]\na = "x"\n', ":2: archives.*no name of a Debian"),
         ('title = "t"\n[longer]\nb = 9\n[case]\na = "x"\n', "longer: no case b"),
     ],
 )
@@ -178,6 +179,36 @@ def test_costs_above_the_bound_are_differences() -> None:
     assert re.search(r"a: us +100\.0 \(1\.00\) +121\.0 \(1\.21\)", file.getvalue())
 
 
+def test_figures_are_told_and_make_no_difference() -> None:
+    lines = ["# figure s 1.5 s", "# figure ui4 0.25 share", "# figure kills 2", "# figure x y"]
+    lines += ["figure s 9 s", "# figure x 1 a b", "# figure x 1.2.3"]
+    first = results.figures_of(lines)
+    assert first == {"s": Figure(1.5, "s"), "ui4": Figure(0.25, "share"), "kills": Figure(2)}
+    second = first | {"ui4": Figure(0.75, "share"), "more": Figure(1)}
+    none = _outcome("none", Case("a", "pass", figures=first), Case("b", "pass", figures=second))
+    region = _outcome("region", Case("a", "pass", figures=first), Case("b", "pass"))
+    assert results.whole(none.cases) == {
+        "s": Figure(3.0, "s"),
+        "ui4": Figure(0.5, "share"),
+        "kills": Figure(4),
+        "more": Figure(1),
+    }
+    assert differences([none, region], BOUND) == []
+    told = json.loads(json.dumps(output.as_object([none, region], BOUND)))
+    assert told["policies"]["none"]["figures"]["ui4"] == {"value": 0.5, "unit": "share"}
+    assert told["policies"]["none"]["cases"][1]["figures"]["more"]["value"] == 1
+    file = io.StringIO()
+    output.print_tables([none, region], BOUND, Console(file=file))
+    for row in (r"s, s +3\.0 +1\.5", r"ui4, share +0\.500 +0\.250", r"kills +4 +2", r"more +1 +-"):
+        assert re.search(row, file.getvalue()), row
+
+
+def test_figures_are_read_from_records() -> None:
+    records = [_begin("a"), _out("# figure kills 1"), _end("a", 0), _begin("b"), _end("b", 0)]
+    a, b = results.cases_of(SUITE, records, "")
+    assert (a.figures, b.figures) == ({"kills": Figure(1)}, {})
+
+
 def test_sources_become_static_programs(own_out: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no C file"):
         programs.build(tmp_path)
@@ -185,6 +216,10 @@ def test_sources_become_static_programs(own_out: Path, tmp_path: Path) -> None:
     made = programs.build(tmp_path)
     assert host.run([made / "hello"]).returncode == 3
     assert programs.build(tmp_path) == made
+    (tmp_path / "step.sh").write_text("#!/bin/sh\nexit 4\n")
+    (tmp_path / "step.sh").chmod(0o755)
+    made = programs.build(tmp_path)
+    assert host.run([made / "step.sh"]).returncode == 4
     (tmp_path / "hello.c").write_text("int main(void) { return; }\n")
     with pytest.raises(BuildError, match="does not compile"):
         programs.build(tmp_path)
@@ -255,7 +290,7 @@ def test_the_conf_has_the_policys_knobs_before_the_cases(tmp_path: Path) -> None
 def test_a_policy_that_the_machine_cannot_have_is_refused(tmp_path: Path) -> None:
     plan = Plan(SUITE, tmp_path, None, [], runner.Machine(1, 512, debug=True))
     with pytest.raises(UsageError, match="policy vnode: cmdline"):
-        plan.check(load_policy("vnode"))
+        plan.machine.check(load_policy("vnode"))
     assert "panic_on_warn=1" in plan.words(load_policy("none"))
 
 
@@ -519,6 +554,34 @@ def test_the_initramfs_of_another_machine_has_its_shell(
     members = {member.name: member for member in root.initramfs(None, "arm64")}
     assert members["bin/busybox"].data == b"of arm64"
     assert asked == [("busybox-static", "arm64")]
+
+
+@pytest.mark.parametrize("memory", ["0", "-1", "9999999"])
+def test_memory_is_checked_before_anything_is_built(
+    cohort: Callable[..., Ended], own_out: Path, memory: str
+) -> None:
+    done = cohort("suite", "fio", "--memory", memory)
+    assert done.code == 2
+    assert f"memory must be 1 to 1048576 MiB, not {memory}" in done.stderr
+    done = cohort("suite", "fio", "--policies", "none,vnode", "--memory", "256")
+    assert done.code == 2
+    assert "policy vnode: cmdline" in done.stderr
+    assert not (own_out / "kernel").exists()
+
+
+def test_the_mail_keeps_its_texts(own_out: Path, tmp_path: Path) -> None:
+    program = programs.build(paths.SUITES / "userland") / "mail"
+    assert host.run([program, tmp_path]).returncode == 2
+    assert host.run([program, tmp_path, "1600"]).returncode == 0
+    assert len(list(tmp_path.glob("*/*.day"))) == 1500
+    assert host.run([program, tmp_path, "10"]).returncode == 1  # there is one
+
+
+def test_every_step_of_the_day_is_a_function() -> None:
+    script = (paths.SUITES / "userland" / "day.sh").read_text()
+    commands = load_suite("userland").case.values()
+    named = {word for command in commands for word in re.findall(r"day\.sh (\w+)", command)}
+    assert named == set(re.findall(r"^step_(\w+)\(\)", script, re.MULTILINE))
 
 
 def test_options_that_exclude_each_other(cohort: Callable[..., Ended]) -> None:

@@ -43,6 +43,14 @@ def unpacked(package: str, arch: str) -> Path:
     return _once([package], arch, make)
 
 
+def download(packages: Sequence[str], into: Path) -> None:
+    """The packages as files in the new directory `into`; BuildError with apt's words."""
+    into.mkdir()
+    done = host.run([*_apt("x86_64"), "download", *packages], cwd=into)
+    if done.returncode:
+        raise BuildError(f"apt-get download failed: {done.stderr.strip()[-300:]}", "apt-get update")
+
+
 def _once(packages: Sequence[str], arch: str, make: Callable[[Path], Path]) -> Path:
     """What `make` makes of these packages in a directory it is given, once for their versions."""
     made = paths.made("programs") / host.digest(*versions(packages, arch))[:16]

@@ -34,6 +34,9 @@ from cohort.results.roles import role_metrics
 from cohort.results.sizes import size_metrics
 from cohort.results.usage import usage_metrics
 
+OF_SUITES = tuple(metric.name for metric in METRICS if metric.group == "A day of Debian")
+"""What no run of a phone has: `cohort.results.suites` makes them of a suite's cases."""
+
 SHORTEST_CHAIN = 4
 """Points without which a slope means nothing."""
 
@@ -61,6 +64,7 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **bench_metrics(frames.bench),
         **size_metrics(frames.sizes),
         **oem_metrics(frames),
+        **dict.fromkeys(OF_SUITES),
     }
     return {metric.name: values[metric.name] for metric in METRICS}
 

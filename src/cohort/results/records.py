@@ -23,12 +23,17 @@ ONE_PHONE = ("arch", "page_size", "workload_digest", "memory_mb", "cpus", "launc
 """What they have in common besides, unless the table compares phones."""
 
 
+NO_SEED = 0
+"""Of a suite's run, in which nothing is drawn."""
+
+
 class NoRecords(UsageError):
     """There is no set of that name."""
 
 
 class Record(BaseModel):
-    """One run. `label` is its column: the policy's name, or the one that a study gives it.
+    """One run. `label` is its column: the policy's name, or the one that a study gives it. Of a
+    suite `workload` is its name, `launches` are its cases, and `seed` is 0.
 
     `records_id` is the beginning of the SHA-256 of what the guest said: a deterministic run that
     is made again has the same. Ids of 16 digits as in meta.json; memory in MiB, a page in bytes.
@@ -72,11 +77,7 @@ def of_result(result: Result, label: str, command: str) -> Record:
     assert path is not None
     versions = meta["versions"]
     commit = str(versions["cohort_git"])
-    if commit.endswith("-dirty") or commit == "unknown":
-        raise UsageError(
-            f"{path.name} is of no commit ({commit}), so it cannot be had again",
-            "make it in a clean checkout: git worktree add --detach DIR COMMIT",
-        )
+    check_commit(path.name, commit)
     return Record(
         label=label,
         policy=result.policy,
@@ -93,6 +94,15 @@ def of_result(result: Result, label: str, command: str) -> Record:
         **{name: meta[name] for name in _AS_IN_META},
         **{name: meta[name] for name in ("arch", "page_size") if name in meta},
     )
+
+
+def check_commit(name: str, commit: str) -> None:
+    """UsageError if the run of that name was made in a changed checkout."""
+    if commit.endswith("-dirty") or commit == "unknown":
+        raise UsageError(
+            f"{name} is of no commit ({commit}), so it cannot be had again",
+            "make it in a clean checkout: git worktree add --detach DIR COMMIT",
+        )
 
 
 _AS_IN_META = (

@@ -12,7 +12,7 @@ from cohort.results import bounds, history, record_schema
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric, meant
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
-from cohort.results.records import ONE_PHONE, Record, check_build, read_set, values
+from cohort.results.records import NO_SEED, ONE_PHONE, Record, check_build, read_set, values
 from cohort.results.runs import accelerator_label
 from cohort.results.spread import Spread, spread
 from cohort.results.table import MISSING, Cell
@@ -214,15 +214,19 @@ class Sheet:
             return self.figures.mark(table, key, ", ".join(known))
 
         accels = ", ".join(dict.fromkeys(accelerator_label(record.accel) for record in records))
+        of_suite = all(record.seed == NO_SEED for record in records)
         lines = [
-            f"Commit {one('commit')}; {one('workload')}, {one('launches')} launches, "
-            f"{one('memory_mb')} MiB, {one('cpus')} CPUs;",
+            f"Commit {one('commit')}; {one('workload')}, {one('launches')} "
+            f"{'cases' if of_suite else 'launches'}, {one('memory_mb')} MiB, {one('cpus')} CPUs;",
             f"{self.figures.mark(table, 'accel', accels)};",
             f"Linux {one('kernel')}; {one('gcc')};",
-            f"{one('qemu')};",
-            f"{self._seeds(table, records)}{': median' if _several(records) else ''}"
-            f"{' [least, greatest]' if spreads and _several(records) else ''}.",
+            f"{one('qemu')}{'.' if of_suite else ';'}",
         ]
+        if not of_suite:
+            lines.append(
+                f"{self._seeds(table, records)}{': median' if _several(records) else ''}"
+                f"{' [least, greatest]' if spreads and _several(records) else ''}."
+            )
         if signs:
             lines.append(_how_to_read(_plain(rival), _several(records)))
         return lines

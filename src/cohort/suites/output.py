@@ -9,7 +9,18 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cohort.suites.results import FAILURES, Case, Difference, Outcome, Status, costs, differences
+from cohort.suites.results import (
+    FAILURES,
+    SHARE,
+    Case,
+    Difference,
+    Figure,
+    Outcome,
+    Status,
+    costs,
+    differences,
+    whole,
+)
 
 STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
 _COLOURS = {"pass": "green", "skip": "yellow", "absent": "yellow"}
@@ -24,6 +35,8 @@ def print_tables(outcomes: Sequence[Outcome], bound: float, console: Console) ->
     console.print(_counts_table(outcomes))
     if any(map(costs, outcomes)):
         console.print(_costs_table(outcomes))
+    if any(case.figures for outcome in outcomes for case in outcome.cases):
+        console.print(_figures_table(outcomes))
     found = differences(outcomes, bound)
     if not found:
         console.print(f"no case differs from {outcomes[0].policy}", highlight=False)
@@ -69,6 +82,27 @@ def _costs_table(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
+def _figures_table(outcomes: Sequence[Outcome]) -> Table:
+    """What all cases measured together; JSON has those of each."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("figure, all cases")
+    by_policy = [whole(outcome.cases) for outcome in outcomes]
+    for outcome in outcomes:
+        table.add_column(outcome.policy, justify="right")
+    for name in dict.fromkeys(name for figures in by_policy for name in figures):
+        shown = [figures.get(name) for figures in by_policy]
+        unit = next(x.unit for x in shown if x is not None)
+        cells = ["-" if x is None else _number(x) for x in shown]
+        table.add_row(f"{name}, {unit}" if unit else name, *cells)
+    return table
+
+
+def _number(figure: Figure) -> str:
+    if figure.unit == SHARE:
+        return f"{figure.value:.3f}"
+    return f"{figure.value:,.1f}" if figure.unit else f"{figure.value:,.0f}"
+
+
 def _times(cost: float, first: float) -> str:
     return f" ({cost / first:.2f})" if first else ""
 
@@ -98,6 +132,7 @@ def as_object(outcomes: Sequence[Outcome], bound: float) -> dict[str, Any]:
                 "counts": {status: outcome.counts()[status] for status in STATUSES},
                 "checks": {x: outcome.check_counts()[x] for x in ("pass", "fail", "skip")},
                 "boots": outcome.boots,
+                "figures": {name: asdict(x) for name, x in whole(outcome.cases).items()},
                 "cases": [asdict(case) for case in outcome.cases],
             }
             for outcome in outcomes

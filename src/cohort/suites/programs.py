@@ -1,40 +1,60 @@
-"""Programs of the lab's own suites: C files, each compiled into a static program."""
+"""Programs of the lab's own suites: C files, each compiled into a static program, and scripts.
+
+Beside them, where a suite wants it, packages of Debian as files.
+"""
 
 import shutil
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
 from cohort.kernel.build import find_arch
+from cohort.phone import programs as packaged
 
 FLAGS = (
     *("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static"),
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
 )
+ARCHIVES = "archives"
+"""Where packages are, below the directory of a suite's files."""
 
 
-def build(sources: Path, arch: str = "x86_64") -> Path:
-    """A directory with a program of that machine for each C file of `sources`, made once for their
-    content.
+def build(sources: Path, archives: Sequence[str] = (), arch: str = "x86_64") -> Path:
+    """A directory with a program of that machine for each C file of `sources`, and its shell
+    scripts, made once for their content; and with these packages of Debian as files, made once for
+    their versions.
 
-    UsageError for a directory without any, MissingTool without the machine's gcc, BuildError with
-    the compiler's words.
+    UsageError for a directory without any, BuildError with the compiler's or apt's words,
+    MissingTool without the machine's gcc or apt, or for a package it does not know.
     """
     cc = find_arch(arch).cc
-    gcc = host.need(cc)
-    files = sorted(sources.glob("*.c"))
+    files = sorted(x for x in sources.glob("*") if x.suffix in {".c", ".sh"})
     if not files:
-        raise UsageError(f"{sources} has no C file")
-    key = host.digest(*(path.read_bytes() for path in files), arch, host.version(cc))[:16]
+        raise UsageError(f"{sources} has no C file and no shell script")
+    content = [path.read_bytes() for path in files]
+    versions = packaged.versions(archives) if archives else []
+    key = host.digest(*content, arch, host.version(cc), *versions)[:16]
     made = paths.made("suites", "programs") / key
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
-            part = made.with_suffix(".part")
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
-            for path in files:
-                done = host.run([gcc, *FLAGS, "-o", part / path.stem, path])
-                if done.returncode:
-                    raise BuildError(f"{path} does not compile:\n{done.stderr.strip()}")
-            part.replace(made)
+            with tempfile.TemporaryDirectory(dir=made.parent) as name:
+                _make(files, archives, cc, Path(name, "made")).replace(made)
     return made
+
+
+def _make(files: Sequence[Path], archives: Sequence[str], cc: str, into: Path) -> Path:
+    """All of it in the new directory `into`."""
+    into.mkdir()
+    for path in files:
+        if path.suffix == ".sh":
+            shutil.copyfile(path, into / path.name)
+            (into / path.name).chmod(0o755)  # a wheel need not keep it
+            continue
+        done = host.run([host.need(cc), *FLAGS, "-o", into / path.stem, path])
+        if done.returncode:
+            raise BuildError(f"{path} does not compile:\n{done.stderr.strip()}")
+    if archives:
+        packaged.download(archives, into / ARCHIVES)
+    return into

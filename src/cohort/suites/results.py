@@ -19,6 +19,9 @@ TIMEOUT = -1
 TAIL_LINES = 15
 
 _TAP = re.compile(r"^\s*(not ok|ok) (\d+)\b[ -]*([^#]*?)\s*(?:#\s*(SKIP|XFAIL|TODO)?.*)?$", re.I)
+_FIGURE = re.compile(r"^# figure ([a-z0-9_]+) ([0-9]+(?:\.[0-9]+)?)(?: (\S+))?$")
+SHARE = "share"
+"""The unit of a figure that is a part of a whole: several have a mean, and no sum."""
 _COST = re.compile(r"^# cost (\S+) ([0-9.]+)$")
 _MARK = re.compile(r"suite: case (\S+)$")
 
@@ -33,11 +36,20 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Case:
-    """A program of a suite: what it said in the end, and its own checks and costs if it told any.
+class Figure:
+    """What a case measured; no unit for a number of things. It is told, and makes no difference."""
 
-    A cost is a line `# cost NAME NUMBER`; less is better. `late_death` says how the guest died
-    when the case had ended and no other had begun.
+    value: float
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of a suite: what it said in the end, and its own checks, costs and figures if it
+    told any.
+
+    A cost is a line `# cost NAME NUMBER`; less is better. A figure is `# figure NAME NUMBER UNIT`.
+    `late_death` says how the guest died when the case had ended and no other had begun.
     """
 
     name: str
@@ -47,6 +59,7 @@ class Case:
     checks: tuple[Check, ...] = ()
     complaints: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     late_death: str = ""
 
     def results(self) -> dict[str, Status]:
@@ -116,6 +129,12 @@ def costs_of(lines: Iterable[str]) -> dict[str, float]:
     return {m[1]: float(m[2]) for line in lines if (m := _COST.match(line))}
 
 
+def figures_of(lines: Iterable[str]) -> dict[str, Figure]:
+    """What a program says that it measured, by its name."""
+    found = (_FIGURE.match(line) for line in lines)
+    return {m[1]: Figure(float(m[2]), m[3] or "") for m in found if m}
+
+
 def status_of(code: int, skip: Sequence[int]) -> Status:
     """A status out of how the guest says that a case ended."""
     if code == TIMEOUT:
@@ -173,12 +192,27 @@ def _case(
     if said and status != "died":
         status = "splat"
     tail, checks = tuple(lines[-TAIL_LINES:]), checks_of(lines)
-    return Case(name, status, round(seconds, 1), tail, checks, said, costs_of(lines))
+    taken = round(seconds, 1)
+    return Case(name, status, taken, tail, checks, said, costs_of(lines), figures_of(lines))
 
 
 def costs(outcome: Outcome) -> dict[str, float]:
     """All costs under a policy, by `CASE: NAME`."""
     return {f"{case.name}: {name}": x for case in outcome.cases for name, x in case.costs.items()}
+
+
+def whole(cases: Iterable[Case]) -> dict[str, Figure]:
+    """The figures of all cases together, by name: the mean of shares, the sum of all else."""
+    found: dict[str, list[Figure]] = {}
+    for case in cases:
+        for name, figure in case.figures.items():
+            found.setdefault(name, []).append(figure)
+    return {name: _together(figures) for name, figures in found.items()}
+
+
+def _together(figures: Sequence[Figure]) -> Figure:
+    total, unit = sum(figure.value for figure in figures), figures[0].unit
+    return Figure(total / len(figures) if unit == SHARE else total, unit)
 
 
 def too_dear(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:

@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 Kind = Literal["debian", "initramfs"]
 
 PACKAGES = ("fio", "libcap2", "libnuma1", "liburing2", "procps", "stress-ng")
-"""What the root has beside Debian's minimum: one root serves all suites, as each takes minutes."""
-IMAGE_MB = 2048
+"""What every root has beside Debian's minimum: one serves all suites that need no more, as each
+takes minutes."""
 RELEASE = Path("/etc/os-release")
 HOME = "suite"
 """Where the files of a suite are, below the root."""
@@ -76,14 +76,15 @@ def codename() -> str:
     return name
 
 
-def debian() -> Path:
-    """A directory with Debian's minimum and PACKAGES, made once for their versions.
+def debian(packages: Sequence[str] = ()) -> Path:
+    """A directory with Debian's minimum, PACKAGES and `packages`, made once for their versions.
 
     Raises MissingTool without debootstrap, Skipped for another user than root, and BuildError
     with debootstrap's last line.
     """
     tool, release = host.need("debootstrap"), codename()
-    key = host.digest(_VERSION, release, *programs.versions(PACKAGES))[:16]
+    wanted = (*PACKAGES, *packages)
+    key = host.digest(_VERSION, release, *programs.versions(wanted))[:16]
     made = paths.made("suites", "roots") / f"{release}-{key}"
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
@@ -94,7 +95,7 @@ def debian() -> Path:
             log.info("making a Debian root file system, which takes minutes")
             part = made.with_suffix(".part")
             shutil.rmtree(part, ignore_errors=True)
-            words = ["--variant=minbase", f"--include={','.join(PACKAGES)}", release, str(part)]
+            words = ["--variant=minbase", f"--include={','.join(wanted)}", release, str(part)]
             done = host.run([tool, *words])
             if done.returncode:
                 last = (done.stdout + done.stderr).strip().splitlines()[-1:]
@@ -103,15 +104,18 @@ def debian() -> Path:
     return made
 
 
-def image(files: Path | None) -> Path:
-    """An ext4 image of the Debian root with `files` in its HOME, made once for its content.
+def image(files: Path | None, packages: Sequence[str], size_mb: int) -> Path:
+    """An ext4 image of `size_mb` MiB with the Debian root, `packages` in it and `files` in its
+    HOME, made once for its content.
 
     The guest may write to it: each boot has a private view. Raises what `debian` does, MissingTool
     without mke2fs, and BuildError with its message.
     """
-    tool, root = host.need("mke2fs"), debian()
+    tool, root = host.need("mke2fs"), debian(packages)
     content = "" if files is None else host.digest_tree(files, _files_of(files))
-    made = paths.made("suites", "images") / f"{host.digest(root.name, content)[:16]}.img"
+    made = (
+        paths.made("suites", "images") / f"{host.digest(root.name, content, str(size_mb))[:16]}.img"
+    )
     with host.lock(made.with_suffix(".lock")):
         if made.is_file():
             return made
@@ -126,7 +130,7 @@ def image(files: Path | None) -> Path:
             part = made.with_suffix(".part")
             part.unlink(missing_ok=True)
             words = ["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-d", str(whole)]
-            done = host.run([tool, *words, part, f"{IMAGE_MB}m"])
+            done = host.run([tool, *words, part, f"{size_mb}m"])
             if done.returncode:
                 raise BuildError(f"mke2fs failed: {done.stderr.strip()}")
             part.replace(made)

@@ -14,7 +14,7 @@ from cohort.log import Update
 from cohort.phone.initramfs import Member, build_initramfs
 from cohort.policy import Policy
 from cohort.results.record_schema import check_file
-from cohort.runs import Engine, Here
+from cohort.runs import MOST_MEMORY_MB, Engine, Here
 from cohort.suites import results
 from cohort.suites.results import Case, Outcome
 from cohort.suites.schema import Suite
@@ -43,6 +43,17 @@ class Machine:
     debug: bool
     page_size: int = machine.PAGE
 
+    def check(self, policy: Policy) -> None:
+        """UsageError if there is no such machine, or it cannot have what the policy asks for."""
+        if not 1 <= self.memory_mb <= MOST_MEMORY_MB:
+            raise UsageError(f"memory must be 1 to {MOST_MEMORY_MB} MiB, not {self.memory_mb}")
+        where = f"policy {policy.name}: cmdline"
+        switches.check_machine(self.switches(policy), self.memory_mb, self.cpus, where)
+
+    def switches(self, policy: Policy) -> list[str]:
+        """The policy's words on the command line, areas in whole pageblocks."""
+        return [switches.whole(word, self.page_size) for word in policy.cmdline]
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -60,16 +71,17 @@ class Plan:
 
     def words(self, policy: Policy) -> tuple[str, ...]:
         """What is on the guest kernel's command line."""
-        return (*WORDS, *(DEBUG_WORDS if self.machine.debug else ()), *self._switches(policy))
+        return (
+            *WORDS,
+            *(DEBUG_WORDS if self.machine.debug else ()),
+            *self.machine.switches(policy),
+        )
 
-    def _switches(self, policy: Policy) -> list[str]:
-        return [switches.whole(word, self.machine.page_size) for word in policy.cmdline]
-
-    def check(self, policy: Policy) -> None:
-        """UsageError if the machine cannot have what the policy asks for."""
-        where = f"policy {policy.name}: cmdline"
-        words, of = self._switches(policy), self.machine
-        switches.check_machine(words, of.memory_mb, of.cpus, where)
+    @property
+    def id(self) -> str:
+        """SHA-256 of what is run: the suite's text, and the root with the suite's files."""
+        root = (x.data for x in self.members) if self.image is None else [self.image.name]
+        return host.digest(self.suite.model_dump_json(exclude={"files"}), *root)
 
 
 def render_conf(plan: Plan, policy: Policy, cases: Sequence[str]) -> str:
@@ -191,7 +203,7 @@ def _machine(
     return VmSpec(
         run_dir=where,
         kernel=kernel.image,
-        accel="deterministic" if plan.suite.deterministic else "tcg",
+        accel=plan.suite.accel,
         memory_mb=plan.machine.memory_mb,
         cpus=plan.machine.cpus,
         initrd=initrd,

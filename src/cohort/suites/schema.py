@@ -9,12 +9,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from cohort import named, paths, tomlfile
 from cohort.errors import UsageError
+from cohort.vm.machine import Accel
 
 FILE = "suite.toml"
 """In a directory, what says how its programs are run. Without it each is a case."""
 COMMAND_CHARS = 900
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}")
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 
 def _case_name(value: str) -> str:
@@ -35,21 +37,31 @@ def _seconds(value: int) -> int:
     return value
 
 
+def _package(value: str) -> str:
+    if not _PACKAGE.fullmatch(value):
+        raise ValueError("is no name of a Debian package")
+    return value
+
+
 CaseName = Annotated[str, AfterValidator(_case_name)]
 Command = Annotated[str, AfterValidator(_command)]
 Seconds = Annotated[int, AfterValidator(_seconds)]
+Package = Annotated[str, AfterValidator(_package)]
 
 
 class Suite(BaseModel):
     """Commands for the guest's shell, run in the directory of the suite's files, one by one.
 
     `selftests` is a directory of the kernel's own tests, which is built and brought along;
-    `sources` one beside the suite's file, whose C files are each compiled, static. `debian` says
-    that an initramfs is no root for it: it needs Debian's programs or libraries, or a disk. `setup`
-    is run before the first case and again after a guest that died. A case has `limit_s` seconds, or
-    those in `longer`; `skip` are the exit codes of a case that cannot be run. With `deterministic`
-    the guest's time counts instructions, so that costs mean something: one that is more than
-    `cost_bound` times what it is under the first policy is a difference.
+    `sources` one beside the suite's file, whose C files are each compiled, static, and whose shell
+    scripts are copied. `debian` says that an initramfs is no root for it: it needs programs or
+    libraries of Debian, or a disk. `packages` are in the root beside those that every root has;
+    `archives` are packages that lie in `archives` of the directory as files, for a case to install.
+    The root's file system has `image_mb` MiB. `setup` is run before the first case and again after
+    a guest that died. A case has `limit_s` seconds, or those in `longer`; `skip` are the exit codes
+    of a case that cannot be run. With `deterministic` the guest's time counts instructions, so that
+    costs mean something: one that is more than `cost_bound` times what it is under the first policy
+    is a difference.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -61,6 +73,9 @@ class Suite(BaseModel):
     debian: bool = False
     deterministic: bool = False
     cost_bound: float = Field(default=1.2, gt=1)
+    packages: list[Package] = []
+    archives: list[Package] = []
+    image_mb: int = Field(default=2048, ge=1024, le=16384)
     memory_mb: int = 2048
     cpus: int = Field(default=2, ge=1, le=8)
     limit_s: Seconds = 120
@@ -69,6 +84,11 @@ class Suite(BaseModel):
     setup: list[Command] = []
     case: dict[CaseName, Command]
     files: Path | None = None
+
+    @property
+    def accel(self) -> Accel:
+        """How the guests are emulated."""
+        return "deterministic" if self.deterministic else "tcg"
 
     def limit_of(self, case: str) -> int:
         """Seconds a case may take."""

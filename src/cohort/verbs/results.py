@@ -67,23 +67,36 @@ def command(context: click.Context, check: bool, sql: str | None, as_json: bool)
     metavar="FILE",
     help="The runs of a study: out/studies/NAME.json.",
 )
+@click.option(
+    "--suite",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The runs of a suite: out/suites/runs/NAME.",
+)
 def add(
-    name: str, more: tuple[Path, ...], places: tuple[Path, ...], last: bool, study: Path | None
+    name: str,
+    more: tuple[Path, ...],
+    places: tuple[Path, ...],
+    last: bool,
+    study: Path | None,
+    suite: Path | None,
 ) -> None:
     """Keep the metrics of finished runs as the set NAME, in place of what it was.
 
     All must be of one clean commit. Prints the set's file. The pages are made by `cohort results`.
     """
-    from cohort.results import collect, export
+    from cohort.results import collect, export, suites
     from cohort.results.records import write_set
 
     named = [*places, *more]
-    if [bool(named), last, study is not None].count(True) != 1:
-        raise UsageError("name run directories, or say --last or --study, one of the three")
+    if [bool(named), last, study is not None, suite is not None].count(True) != 1:
+        raise UsageError("name run directories, or say --last, --study or --suite, one of the four")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise UsageError(f"{name}: a set is called by lower-case letters, digits and dashes")
     if study is not None:
         records = collect.of_study(study)
+    elif suite is not None:
+        records = suites.of_suite(suite)
     else:
         records = collect.of_runs(export.recall() if last else named)
     path = _home().records / f"{name}.jsonl"

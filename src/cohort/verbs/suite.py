@@ -89,8 +89,10 @@ def command(
     loaded = [load_policy(x) for x in dict.fromkeys(policies.split(","))]
     specs = [_kernel_spec(policy, config, debug, arch, page_size) for policy in loaded]
     roots.check(rootfs, suite, specs[0].arch)
-    memory_mb = memory_mb or suite.memory_mb
+    memory_mb = suite.memory_mb if memory_mb is None else memory_mb
     machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size)
+    for policy in loaded:
+        machine.check(policy)
     with engine(cluster, verify_share) as where:
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
     show(suite, outcomes, as_json)
@@ -161,8 +163,6 @@ def _run(
         kernels = {x: build.build(x, board.task(f"kernel {x.name}")) for x in dict.fromkeys(specs)}
         plan = _plan(suite, kernels[specs[0]], rootfs, machine, board)
         plan = replace(plan, engine=where or runs.Here())
-        for policy in policies:
-            plan.check(policy)
         runner.expect(plan, policies)
         calls = [
             _call(plan, policy, kernels[spec], board)
@@ -207,9 +207,10 @@ def _plan(
         tree = source.fetch(board.task("unpacking the kernel source, MiB"))
         files = selftests.install(suite.selftests, tree, kernel.tree_id)
     if suite.sources is not None:
-        files = programs.build(paths.SUITES / suite.sources, kernel.arch)
-    image = roots.image(files) if rootfs == "debian" else None
-    members = [] if rootfs == "debian" else roots.initramfs(files, kernel.arch)
+        files = programs.build(paths.SUITES / suite.sources, suite.archives, kernel.arch)
+    debian = rootfs == "debian"
+    image = roots.image(files, suite.packages, suite.image_mb) if debian else None
+    members = [] if debian else roots.initramfs(files, kernel.arch)
     init = build_guest(paths.made("guest"), "suite", kernel.arch, machine.page_size)
     return Plan(suite, init, image, members, machine)
 
@@ -223,7 +224,9 @@ def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -
         where / "meta.json",
         {
             "suite": plan.suite.name,
+            "suite_id": plan.id[:16],
             "policy": policy.name,
+            "policy_id": policy.digest[:16],
             "cmdline": list(plan.words(policy)),
             "cpus": plan.machine.cpus,
             "memory_mb": plan.machine.memory_mb,
@@ -231,6 +234,10 @@ def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -
             "page_size": plan.machine.page_size,
             "kernel": kernel.release,
             "kernel_id": kernel.id[:16],
+            "tree_id": kernel.tree_id[:16],
+            "guest_id": host.digest_file(plan.init)[:16],
+            "accel": plan.suite.accel,
+            "gcc": host.version("gcc"),
             "kernel_config": str(kernel.config.parent.name),
             "cohort_git": git_id(),
             "qemu": host.version(emulator(kernel.arch).program),

@@ -1,0 +1,98 @@
+"""Records of a suite's runs: made of what the runs left, refused where nobody could repeat them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cohort.errors import Failed, UsageError
+from cohort.results.records import write_set
+from cohort.results.sheet import Sheet
+from cohort.results.suites import metrics_of, of_suite
+from cohort.suites.results import Case, Figure
+from cohort.suites.schema import load_suite
+
+NAMES = list(load_suite("userland").case)
+META = {
+    "suite": "userland",
+    "suite_id": "5" * 16,
+    "policy_id": "1" * 16,
+    "cmdline": [],
+    "cpus": 1,
+    "memory_mb": 2048,
+    "kernel": "6.12.117",
+    "kernel_id": "2" * 16,
+    "tree_id": "3" * 16,
+    "guest_id": "4" * 16,
+    "arch": "x86_64",
+    "page_size": 4096,
+    "kernel_config": "base",
+    "accel": "deterministic",
+    "cohort_git": "abc123",
+    "qemu": "QEMU 7",
+    "gcc": "gcc 12",
+}
+
+
+def left(where: Path, policy: str, hour: int, names: list[str] = NAMES, **meta: Any) -> None:
+    """What a run of the suite leaves: an hour a policy, a second and a quarter of UI(4) a step."""
+    place = where / policy
+    (place / "boot-1").mkdir(parents=True)
+    (place / "boot-1" / "records.jsonl").write_text(f'{{"r":"{policy}"}}\n')
+    ended = f"2026-01-01T0{hour}:00:00+00:00"
+    said = {**META, "policy": policy, "ended": ended, **meta}
+    (place / "meta.json").write_text(json.dumps(said))
+    figures = {
+        "s": {"value": 1.0, "unit": "s"},
+        "ui4": {"value": 0.25, "unit": "share"},
+        "kills": {"value": 1.0, "unit": ""},
+    }
+    cases = [{"name": name, "status": "pass", "figures": figures} for name in names]
+    cases[0]["status"] = "fail"
+    (place / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
+
+
+def test_a_record_a_policy_and_the_command_that_repeats_it(tmp_path: Path) -> None:
+    left(tmp_path, "region", 2)
+    left(tmp_path, "none", 1)
+    none, region = of_suite(tmp_path)
+    assert (none.label, region.label) == ("none", "region")
+    assert none.command == "cohort suite userland --policies none,region --memory 2048"
+    assert none.metrics["userland_s"] == len(NAMES)
+    assert none.metrics["userland_ui4"] == 0.25
+    assert none.metrics["userland_kills"] == len(NAMES)
+    assert none.metrics["userland_failed"] == 1
+    assert none.metrics["userland_compile_again_s"] == 1.0
+    assert none.records_id != region.records_id
+
+
+def test_a_page_has_its_cases_and_no_seeds(tmp_path: Path) -> None:
+    left(tmp_path / "runs", "none", 1)
+    left(tmp_path / "runs", "region", 2)
+    write_set(tmp_path / "day.jsonl", of_suite(tmp_path / "runs"))
+    text = Sheet("page", tmp_path).table("day", ["none", "region"], ["userland_s"], mark="region")
+    assert "10 cases" in "".join(c for c in text if c < "\ue000")
+    assert "seeds" not in text.partition("✓")[0]
+
+
+def test_runs_that_nobody_could_repeat_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no finished run of a suite"):
+        of_suite(tmp_path)
+    left(tmp_path / "part", "none", 1, NAMES[:2])
+    with pytest.raises(UsageError, match="not every case of the suite userland"):
+        of_suite(tmp_path / "part")
+    left(tmp_path / "dirty", "none", 1, cohort_git="abc123-dirty")
+    with pytest.raises(UsageError, match="is of no commit"):
+        of_suite(tmp_path / "dirty")
+    left(tmp_path / "two", "none", 1)
+    left(tmp_path / "two", "region", 1, memory_mb=1024)
+    with pytest.raises(Failed, match="do not make one table: runs of different memory_mb"):
+        of_suite(tmp_path / "two")
+
+
+def test_figures_without_a_metric_are_left_out() -> None:
+    case = Case("a", "pass", figures={"s": Figure(1.5, "s"), "other": Figure(3)})
+    assert metrics_of("userland", [case]) == {"userland_s": 1.5, "userland_failed": 0}
+    with pytest.raises(UsageError, match="suite mine: no figure of its cases is a metric"):
+        metrics_of("mine", [case])
