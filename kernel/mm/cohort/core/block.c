@@ -106,7 +106,8 @@ bool __cohort_link(struct page *page, struct zone *zone, unsigned int order, int
 {
 	struct cohort_block *blk = cohort_block_owned(page_to_pfn(page));
 
-	if (!blk)
+	/* A block as large as free pages can be is whole here, where nothing merges further. */
+	if (!blk || (order == blk->order && !__cohort_home(page_to_pfn(page))))
 		return false;
 	list_add(&page->buddy_list, &blk->free[order]);
 	cohort_block_count(blk, order, 1);
@@ -492,6 +493,18 @@ unsigned long cohort_block_after(unsigned long pfn, int order)
 	return (pfn | ((1UL << own) - 1)) + 1;
 }
 
+/* Has a block of a domain any frame from one to another?  A remnant may begin behind the first. */
+static bool cohort_block_touches(const struct cohort_block *blk, unsigned long pfn,
+				 unsigned long end)
+{
+	unsigned long first;
+
+	if (!blk || !READ_ONCE(blk->id) || cohort_block_kept(blk))
+		return false;
+	first = READ_ONCE(blk->pfn);
+	return first < end && first + (1UL << READ_ONCE(blk->order)) > pfn;
+}
+
 /**
  * cohort_range_dissolve() - no block has these frames any longer
  * @start_pfn: first frame
@@ -505,16 +518,14 @@ void cohort_range_dissolve(unsigned long start_pfn, unsigned long end_pfn)
 
 	/* Fixed blocks are for good: one that has lost a frame goes on with the others. */
 	for (pfn = start_pfn; pfn < end_pfn; pfn = (pfn | (cohort_pages() - 1)) + 1) {
-		unsigned int id = cohort_owner_id(pfn);
-		struct cohort_block *blk;
+		struct cohort_block *blk = cohort_block_of(pfn);
 		struct zone *zone;
 
-		if (!id || id == COHORT_KEPT)
+		if (!cohort_block_touches(blk, pfn, end_pfn))
 			continue;
-		zone = page_zone(pfn_to_page(pfn));
+		zone = page_zone(pfn_to_page(READ_ONCE(blk->pfn)));
 		spin_lock_irqsave(&zone->lock, flags);
-		blk = cohort_block_owned(pfn);
-		if (blk && !cohort_block_kept(blk)) {
+		if (blk->room && cohort_block_touches(blk, pfn, end_pfn)) {
 			cohort_block_dissolve(blk);
 			cohort_zone_show(zone);
 		}

@@ -7,8 +7,10 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/cpumask.h>
+#include <linux/fs.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
@@ -294,6 +296,38 @@ static void cohort_target_put(struct folio *dst, unsigned long private)
 	folio_put(dst);
 }
 
+/*
+ * Is a folio locked for as long as the kernel needs, and no longer?  A page of a file that
+ * found no place elsewhere may be in any block, and a server of FUSE may keep it locked.
+ */
+static bool cohort_lock_is_short(struct folio *folio)
+{
+	struct address_space *mapping;
+	bool device;
+
+	if (folio_test_anon(folio) || __folio_test_movable(folio))
+		return true;
+	if (!folio_trylock(folio))
+		return false;
+	mapping = folio_mapping(folio);
+	device = mapping && sb_is_blkdev_sb(mapping->host->i_sb);
+	folio_unlock(folio);
+	return device;
+}
+
+static unsigned int cohort_targets_fill(struct cohort_targets *to, struct list_head *list,
+					enum migrate_mode mode)
+{
+	unsigned int moved = 0;
+
+	if (list_empty(list))
+		return 0;
+	migrate_pages(list, cohort_target_take, cohort_target_put, (unsigned long)to, mode,
+		      MR_COMPACTION, &moved);
+	putback_movable_pages(list);
+	return moved;
+}
+
 /**
  * cohort_evacuate() - move isolated folios into free pages of a room
  * @room: the room
@@ -301,7 +335,8 @@ static void cohort_target_put(struct folio *dst, unsigned long private)
  *	take one more block for them, down to the min watermark, and what finds no place
  *	there moves within @from
  * @list: isolated folios; empty on return, those not moved are on the LRU again
- * @may_wait: false in reclaim: never sleep on a page, never touch a busy one
+ * @may_wait: false in reclaim: never sleep on a page, never touch a busy one; else not
+ *	on one that a user may keep busy
  *
  * Return: number of folios moved.
  */
@@ -309,14 +344,15 @@ unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
 			     struct list_head *list, bool may_wait)
 {
 	struct cohort_targets to = { .room = room, .from = from };
-	unsigned int moved = 0;
+	struct folio *folio, *next;
+	LIST_HEAD(wait);
+	unsigned int moved;
 
-	if (list_empty(list))
-		return 0;
-	migrate_pages(list, cohort_target_take, cohort_target_put, (unsigned long)&to,
-		      may_wait ? MIGRATE_SYNC_LIGHT : MIGRATE_ASYNC,
-		      MR_COMPACTION, &moved);
-	putback_movable_pages(list);
+	list_for_each_entry_safe(folio, next, list, lru)
+		if (may_wait && cohort_lock_is_short(folio))
+			list_move_tail(&folio->lru, &wait);
+	moved = cohort_targets_fill(&to, &wait, MIGRATE_SYNC_LIGHT);
+	moved += cohort_targets_fill(&to, list, MIGRATE_ASYNC);
 	if (to.nr)
 		cohort_buddy_free_bulk(room->zone, to.page, to.nr);
 	count_vm_events(COHORT_MIGRATE, moved);

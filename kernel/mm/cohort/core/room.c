@@ -257,8 +257,13 @@ static bool cohort_room_dissolve_one(struct cohort_room *room, bool close)
  */
 void cohort_room_dissolve(struct cohort_room *room, bool close)
 {
-	while (cohort_room_dissolve_one(room, close))
-		cpu_relax();
+	/* At the exit of a process: a large one has many sets. */
+	while (cohort_room_dissolve_one(room, close)) {
+		if (close)
+			cond_resched();
+		else
+			cpu_relax();
+	}
 }
 
 static bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags)

@@ -339,6 +339,7 @@ static void cohort_span_count(const struct cohort_table_span *span, unsigned lon
  *
  * Walks the table without locks: for people, not for decisions.
  *
+ * Context: may be scheduled away.
  * Return: all blocks together.
  */
 unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS])
@@ -348,14 +349,16 @@ unsigned long cohort_block_stats(unsigned long nr[COHORT_NR_KINDS])
 	unsigned int kind;
 
 	memset(nr, 0, sizeof(*nr) * COHORT_NR_KINDS);
-	rcu_read_lock();
 	for (i = 0; i < table->nr; i++) {
 		const struct cohort_table_span *span = READ_ONCE(table->span[i]);
 
-		if (span)
-			cohort_span_count(span, nr);
+		if (!span)
+			continue;
+		rcu_read_lock();
+		cohort_span_count(span, nr);
+		rcu_read_unlock();
+		cond_resched();
 	}
-	rcu_read_unlock();
 	for (kind = 0; kind < COHORT_NR_KINDS; kind++)
 		sum += nr[kind];
 	return sum;

@@ -352,7 +352,9 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
 	if (!page || !cohort_area_prep(page, order, gfp, alloc_flags))
 		return NULL;
 	count_vm_events(lend ? COHORT_PCPA_LENT : COHORT_PCPA_GIVEN, 1 << order);
-	cohort_pcpa_tidy_soon();
+	/* What may not wake kswapd may hold the lock of a work queue or of a timer. */
+	if (gfp & __GFP_KSWAPD_RECLAIM)
+		cohort_pcpa_tidy_soon();
 	return page;
 }
 

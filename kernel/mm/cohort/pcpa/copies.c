@@ -449,15 +449,16 @@ static int cohort_copies_change(unsigned long nr, unsigned long base)
 
 	if (err)
 		return err;
+	/*
+	 * All that stores or forgets copies does so before there is the first frame: were
+	 * it the other way round, a copy could outlive an eviction.
+	 */
+	static_branch_enable(&cohort_copies_key);
 	err = cohort_copies_swap(&new);
 	cohort_copies_release(&new);
-	if (err)
-		return err;
-	if (nr)
-		static_branch_enable(&cohort_copies_key);
-	else
+	if (!copies.nr)
 		static_branch_disable(&cohort_copies_key);
-	return 0;
+	return err;
 }
 
 /**

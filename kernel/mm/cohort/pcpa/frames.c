@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
 #include <linux/sched/signal.h>
@@ -14,21 +15,28 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
+#include "../host/contig.h"
 #include "pcpa.h"
 
 /* Places that are tried before there is no room, and for how long another one is. */
 #define FIND_TRIES	16
 #define FIND_TIME	(2 * HZ)
 
+/* How often a place is tried in which a page is busy, and the pauses between. */
+#define GRAB_TRIES	4
+#define GRAB_PAUSE_MS	20
+
 /* Memory that must stay available beside an area made at run time: 1 / 2^n. */
 #define SPARE_SHIFT	4
 
 /*
- * A migration may wait for a page, and so for the server of FUSE that has locked it: no
- * client does, as frames are looked for under the first of them only.
+ * Frames are looked for, which takes seconds, under the first of them only: clients do not
+ * wait for that.
  */
 DEFINE_MUTEX(cohort_size_mutex);
 DEFINE_MUTEX(cohort_pcpa_mutex);
+
+struct task_struct *cohort_frames_task;
 
 /**
  * cohort_area_align() - what an area begins and ends at a multiple of, in pages
@@ -92,10 +100,24 @@ static bool cohort_frames_block_ok(unsigned long pfn, struct zone *zone)
 	return true;
 }
 
+/*
+ * No page is waited for by its lock: a server of FUSE may have it for as long as it wants, and
+ * the caller could not even be killed.  One that is busy for a moment is tried again.
+ */
 static int cohort_frames_grab(unsigned long base, unsigned long nr)
 {
-	return alloc_contig_range(base, base + nr, MIGRATE_MOVABLE,
-				  GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+	unsigned int tries = GRAB_TRIES;
+	int err;
+
+	for (;;) {
+		WRITE_ONCE(cohort_frames_task, current);
+		err = alloc_contig_range(base, base + nr, MIGRATE_MOVABLE,
+					 GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+		WRITE_ONCE(cohort_frames_task, NULL);
+		if (err != -EBUSY || !--tries || fatal_signal_pending(current))
+			return err;
+		msleep(GRAB_PAUSE_MS);
+	}
 }
 
 /* From the top down: what lies lowest is what devices with short addresses need. */
@@ -133,7 +155,7 @@ static unsigned long cohort_frames_find_in_zone(struct zone *zone, unsigned long
  * @base: the first of them, 0 for any
  * @below: none is this one or beyond; ULONG_MAX for any
  *
- * Context: sleeps, migrates, does not kill.
+ * Context: sleeps, migrates, does not kill; waits for no page that is locked.
  * Return: the first frame; each is allocated with one reference. 0 if there are none.
  */
 unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base,

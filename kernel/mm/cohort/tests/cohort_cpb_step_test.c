@@ -349,6 +349,31 @@ static void cohort_cpb_test_off_and_on(struct kunit *test)
 	cohort_test_verify(test, addr, 64);
 }
 
+/* Memory that goes takes each set along, also one that does not begin where its slot does. */
+static void cohort_cpb_test_remnant_goes(struct kunit *test)
+{
+	struct page *page = cohort_cpb_test_remnant(test);
+	bool was = cohort_cpb_remnants;
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *blk = cohort_test_block(page);
+	unsigned long pfn = page_to_pfn(page);
+	unsigned int i;
+
+	WRITE_ONCE(cohort_cpb_remnants, true);
+	for (i = 0; i < COHORT_TEST_PAGES && !READ_ONCE(blk->room); i++)
+		cohort_test_take(test, 1);
+	WRITE_ONCE(cohort_cpb_remnants, was);
+	KUNIT_EXPECT_NE(test, cohort_owner_id(pfn + 2), 0U);
+	KUNIT_EXPECT_EQ(test, cohort_owner_id(pfn), 0U);
+	cohort_range_dissolve(pfn + 4, pfn + cohort_pages());
+	KUNIT_EXPECT_NE_MSG(test, cohort_owner_id(pfn + 2), 0U, "it has none of these frames");
+	cohort_range_dissolve(pfn, pfn + cohort_pages());
+	KUNIT_EXPECT_NULL(test, blk->room);
+	KUNIT_EXPECT_EQ(test, cohort_owner_id(pfn + 2), 0U);
+	cohort_test_free(test, 0, ct->nr);
+	cohort_cpb_test_remnant_end(page);
+}
+
 /* System compaction would scatter what a set keeps together. */
 static void cohort_cpb_test_compaction_goes_past(struct kunit *test)
 {
@@ -402,6 +427,7 @@ static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_a4_refill),
 	KUNIT_CASE(cohort_cpb_test_a4_remnant),
 	KUNIT_CASE(cohort_cpb_test_a4_preference),
+	KUNIT_CASE(cohort_cpb_test_remnant_goes),
 	KUNIT_CASE(cohort_cpb_test_a5_fall_through),
 	KUNIT_CASE(cohort_cpb_test_a6_breach),
 	KUNIT_CASE(cohort_cpb_test_excludes_region),

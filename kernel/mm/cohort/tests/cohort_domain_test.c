@@ -116,6 +116,41 @@ static void cohort_domain_test_mark_is_kept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
 }
 
+/*
+ * Where free pages are no larger than a block, a merge that makes it whole has no look at
+ * the block behind it: it comes home as it is linked.
+ */
+static void cohort_domain_test_whole_is_linked(struct kunit *test)
+{
+	unsigned int order = cohort_block_order();
+	struct cohort_test *ct = test->priv;
+	struct cohort_room *room;
+	struct cohort_block *blk;
+	struct page *page = NULL;
+	unsigned long flags;
+	bool linked = false;
+
+	cohort_test_take(test, 1);
+	room = cohort_test_room(test);
+	spin_lock_irqsave(&room->zone->lock, flags);
+	page = cohort_buddy_rmqueue(room->zone, order, MIGRATE_MOVABLE, 0);
+	if (page) {
+		blk = cohort_block_of(page_to_pfn(page));
+		cohort_block_enter(room, blk, page_to_pfn(page), order);
+		linked = __cohort_link(page, room->zone, order, get_pageblock_migratetype(page));
+		/* Else its first page is on a list that the block does not have. */
+		if (linked)
+			list_del(&page->buddy_list);
+		else
+			cohort_buddy_merge(room->zone, page, order);
+	}
+	spin_unlock_irqrestore(&room->zone->lock, flags);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_FALSE(test, linked);
+	KUNIT_EXPECT_EQ(test, cohort_owner_id(page_to_pfn(page)), 0U);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 1);
+}
+
 /* Three blocks: the first nearly empty, the second half, the third young. */
 static void cohort_domain_test_three_blocks(struct kunit *test)
 {
@@ -396,6 +431,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_room_per_zone),
 	KUNIT_CASE(cohort_domain_test_node_limit),
 	KUNIT_CASE(cohort_domain_test_not_for_all),
+	KUNIT_CASE(cohort_domain_test_whole_is_linked),
 	KUNIT_CASE(cohort_domain_test_mark_is_kept),
 	KUNIT_CASE(cohort_domain_test_pick),
 	KUNIT_CASE(cohort_domain_test_picked_goes_home),

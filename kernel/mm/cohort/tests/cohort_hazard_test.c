@@ -6,13 +6,20 @@
  * Where memory has to run out, it really does, down to the watermark that is
  * kept for reclaim.  No process is killed for it: there is none that could be.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/kthread.h>
+#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/oom.h>
+#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/shmem_fs.h>
 #include <linux/swap.h>
 #include <linux/uaccess.h>
 
@@ -367,6 +374,79 @@ static void cohort_hazard_test_drains_seldom(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, PageLRU(page));
 }
 
+static const struct address_space_operations cohort_hazard_test_aops = {
+	.migrate_folio = filemap_migrate_folio,
+};
+
+/* What another task moves meanwhile. */
+struct cohort_hazard_test_move {
+	struct completion done;
+	struct cohort_room *room;
+	struct list_head list;
+};
+
+static int cohort_hazard_test_moves(void *arg)
+{
+	struct cohort_hazard_test_move *move = arg;
+
+	cohort_evacuate(move->room, NULL, &move->list, true);
+	complete_all(&move->done);
+	return 0;
+}
+
+/* Only a kernel that waits without an end takes as long. */
+static void cohort_hazard_test_moves_in_time(struct kunit *test, struct folio *folio,
+					     struct cohort_hazard_test_move *move)
+{
+	struct task_struct *thread;
+
+	folio_lock(folio);
+	thread = kthread_run(cohort_hazard_test_moves, move, "cohort_test");
+	if (!IS_ERR(thread))
+		KUNIT_EXPECT_NE_MSG(test, wait_for_completion_timeout(&move->done, 30 * HZ), 0UL,
+				    "it waits for the page");
+	folio_unlock(folio);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	wait_for_completion(&move->done);
+}
+
+/*
+ * A page of a file that found no place elsewhere, in a process's block, locked for as long as
+ * a server of FUSE wants: what packs blocks, and all that is queued behind it, goes on.
+ */
+static void cohort_hazard_test_locked_file(struct kunit *test)
+{
+	struct cohort_hazard_test_move move = { .list = LIST_HEAD_INIT(move.list) };
+	struct cohort_test *ct = test->priv;
+	struct address_space *mapping;
+	struct folio *folio;
+	struct file *file;
+
+	file = shmem_kernel_file_setup("cohort_test", PAGE_SIZE, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	address_space_init_once(mapping);
+	mapping->host = file_inode(file);
+	mapping->a_ops = &cohort_hazard_test_aops;
+	mapping_set_gfp_mask(mapping, GFP_HIGHUSER_MOVABLE);
+	init_completion(&move.done);
+
+	cohort_test_take(test, 8);
+	move.room = cohort_test_room(test);
+	folio = page_folio(ct->page[7]);
+	ct->page[7] = NULL;
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(mapping, folio, 0, GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_unlock(folio);
+	lru_add_drain_all();
+	KUNIT_ASSERT_TRUE(test, cohort_isolate_page(&folio->page, &move.list));
+	cohort_hazard_test_moves_in_time(test, folio, &move);
+	folio_put(folio);
+	truncate_inode_pages(mapping, 0);
+	fput(file);
+}
+
 static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_atomic_starves),
 	KUNIT_CASE(cohort_hazard_test_early_oom),
@@ -376,6 +456,7 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_zygote_forks),
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
 	KUNIT_CASE(cohort_hazard_test_soft_offline),
+	KUNIT_CASE(cohort_hazard_test_locked_file),
 	KUNIT_CASE_SLOW(cohort_hazard_test_drains_seldom),
 	{}
 };

@@ -92,27 +92,27 @@ static struct folio *cohort_pcpa_test_lone(struct kunit *test, struct cohort_pcp
 	return folio;
 }
 
-/* What makes room for a size may wait for a page; clients of the area do not wait for it. */
+/* What makes room for a size waits for no page, and clients of the area do not wait for it. */
 static void cohort_pcpa_test_beside_size(struct kunit *test)
 {
 	struct cohort_pcpa_test_task size = { .nr = 0 }, client = { .nr = 1 };
 	struct cohort_pcpa_test_cache cache;
 	struct folio *folio;
-	unsigned int i;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	cohort_pcpa_test_cache_begin(test, &cache);
 	folio = cohort_pcpa_test_lone(test, &cache, &size.base);
 	cohort_pcpa_test_start(test, &size);
-	for (i = 0; i < 100 && !completion_done(&size.done); i++)
-		msleep(20);
-	KUNIT_EXPECT_FALSE_MSG(test, completion_done(&size.done), "the page was to be in the way");
 	cohort_pcpa_test_start(test, &client);
 	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&client.done, FOR_EVER), 0UL);
+	KUNIT_EXPECT_NE_MSG(test, wait_for_completion_timeout(&size.done, FOR_EVER), 0UL,
+			    "it waits for the page");
 	folio_unlock(folio);
 	wait_for_completion(&size.done);
 	wait_for_completion(&client.done);
 	KUNIT_EXPECT_EQ(test, client.err, 0);
+	KUNIT_EXPECT_EQ(test, size.err, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, cohort_copies_resize(BLOCK_BYTES, COHORT_ANY_BASE), 0);
 	KUNIT_EXPECT_EQ(test, cohort_copies_resize(0, COHORT_ANY_BASE), 0);
 	cohort_pcpa_test_cache_end(&cache);
 	cohort_pcpa_test_end(test);

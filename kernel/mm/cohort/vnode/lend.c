@@ -320,7 +320,9 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	vn = cohort_vnode_current();
 	if (!nodes_subset(*nodemask, vn->nodes) || atomic_long_read(&vn->lent) <= 0)
 		return false;
-	queue_work(system_unbound_wq, &lend_work);
+	/* What may not wake kswapd may hold the lock of a work queue. */
+	if (gfp & __GFP_KSWAPD_RECLAIM)
+		queue_work(system_unbound_wq, &lend_work);
 	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))
 		return false;
 	fs_reclaim_acquire(gfp);
