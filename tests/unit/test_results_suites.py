@@ -19,7 +19,7 @@ META = {
     "suite_id": "5" * 16,
     "policy_id": "1" * 16,
     "cmdline": [],
-    "cpus": 1,
+    "cpus": 2,
     "memory_mb": 2048,
     "kernel": "6.12.117",
     "kernel_id": "2" * 16,
