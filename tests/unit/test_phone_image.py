@@ -49,6 +49,28 @@ def test_archive_is_deterministic(tmp_path: Path) -> None:
     assert initramfs.build_initramfs(program, "b", tmp_path / "3").read_bytes() != first
 
 
+# As a compiler that is killed while it writes: half a program, and no success.
+HALF_COMPILER = """\
+#!/bin/sh
+case "$1" in --version) echo "gcc 0"; exit ;; esac
+while [ "$1" != -o ]; do shift; done
+printf half > "$2"
+exit 1
+"""
+
+
+def test_half_a_guest_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gcc = tmp_path / "bin" / "gcc"
+    gcc.parent.mkdir()
+    gcc.write_text(HALF_COMPILER)
+    gcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{gcc.parent}:{os.environ['PATH']}")
+    for _ in range(2):
+        with pytest.raises(BuildError, match="the guest does not compile"):
+            initramfs.build_guest(tmp_path / "out")
+    assert list((tmp_path / "out").glob("*/phone")) == []
+
+
 @pytest.mark.skipif(not (host.find("make") and host.find("gcc")), reason="needs make and gcc")
 def test_guest_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = initramfs.build_guest(tmp_path)
