@@ -6,6 +6,7 @@ import re
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -278,7 +279,7 @@ def _plan(tmp_path: Path, image: Path | None = None) -> Plan:
 
 
 def test_the_conf_has_the_policys_knobs_before_the_cases(tmp_path: Path) -> None:
-    policy = load_policy("tuned-compact")
+    policy = load_policy("mglru-wsf100")
     suite = SUITE.model_copy(update={"setup": ["true"], "longer": {"b": 300}})
     plan = Plan(suite, tmp_path, tmp_path, [], runner.Machine(2, 512, debug=False))
     lines = runner.render_conf(plan, policy, ["b", "c"]).splitlines()
@@ -554,6 +555,15 @@ def test_the_initramfs_of_another_machine_has_its_shell(
     members = {member.name: member for member in root.initramfs(None, "arm64")}
     assert members["bin/busybox"].data == b"of arm64"
     assert asked == [("busybox-static", "arm64")]
+
+
+def test_knobs_of_the_phones_storage_are_the_roots(tmp_path: Path) -> None:
+    plan = Plan(SUITE, tmp_path, tmp_path, [], runner.Machine(2, 2048, debug=False))
+    tuned = load_policy("tuned-compact")
+    conf = runner.render_conf(plan, tuned, list(SUITE.case))
+    assert "write /sys/block/pmem0/queue/read_ahead_kb 64\n" in conf
+    conf = runner.render_conf(replace(plan, image=None), tuned, list(SUITE.case))
+    assert "read_ahead_kb" not in conf and "write /proc/sys/vm/" in conf
 
 
 @pytest.mark.parametrize("memory", ["0", "-1", "9999999"])

@@ -33,6 +33,10 @@ WORDS = ("no_timer_check",)
 DEBUG_WORDS = ("panic_on_warn=1", "page_owner=on", "page_poison=1")
 
 
+PHONE_DISK = "/sys/block/dm-0/"
+"""Where policies have the knobs of the phone's storage."""
+
+
 @dataclass(frozen=True)
 class Machine:
     """What the guests are: memory in MiB, whether their kernel has every checker, and the bytes of
@@ -84,11 +88,23 @@ class Plan:
         return host.digest(self.suite.model_dump_json(exclude={"files"}), *root)
 
 
+def _knobs(plan: Plan, policy: Policy) -> list[str]:
+    """What the policy writes. A knob of the phone's storage is one of the root's here, and of none
+    where the root is an initramfs."""
+    disk = "" if plan.image is None else f"/sys/block/{Path(machine.PMEM).name}/"
+    knobs = [
+        (path.replace(PHONE_DISK, disk), value)
+        for path, value in policy.writes()
+        if disk or not path.startswith(PHONE_DISK)
+    ]
+    return [f"write {path} {value}" for path, value in knobs]
+
+
 def render_conf(plan: Plan, policy: Policy, cases: Sequence[str]) -> str:
     """The text of /suite.conf: the policy's knobs, the suite's setup and these of its cases."""
     suite = plan.suite
     lines = [] if plan.image is None else [f"root {machine.PMEM}"]
-    lines += [f"write {path} {value}" for path, value in policy.writes()]
+    lines += _knobs(plan, policy)
     lines += [f"setup {command}" for command in suite.setup]
     lines += [f"case {name} {suite.limit_of(name)} {suite.case[name]}" for name in cases]
     return "\n".join(lines) + "\n"
