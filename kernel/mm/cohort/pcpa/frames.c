@@ -164,6 +164,8 @@ unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base,
 	struct pglist_data *pgdat;
 	int z;
 
+	/* A page in a batch of some CPU looks as if it could not be moved. */
+	lru_add_drain_all();
 	if (base)
 		return base < below && nr <= below - base && pfn_to_online_page(base) &&
 		       cohort_frames_ordinary(base, base + nr, page_zone(pfn_to_page(base))) &&
