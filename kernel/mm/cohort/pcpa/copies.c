@@ -453,7 +453,8 @@ static int cohort_copies_change(unsigned long nr, unsigned long base)
 	 * All that stores or forgets copies does so before there is the first frame: were
 	 * it the other way round, a copy could outlive an eviction.
 	 */
-	static_branch_enable(&cohort_copies_key);
+	if (nr)
+		static_branch_enable(&cohort_copies_key);
 	err = cohort_copies_swap(&new);
 	cohort_copies_release(&new);
 	if (!copies.nr)
