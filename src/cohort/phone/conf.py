@@ -12,7 +12,8 @@ from cohort.vm.machine import PAGE
 MAX_LAUNCHES = 20000
 MIB = 1 << 20
 ZRAM = "zram0"
-READ_AHEAD = "/sys/block/dm-0/queue/read_ahead_kb"
+DISK = "/sys/block/dm-0/"  # knobs of the phone's storage
+READ_AHEAD = f"{DISK}queue/read_ahead_kb"
 
 
 def _drop_caches_at(w: Workload) -> int:

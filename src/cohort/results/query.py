@@ -47,7 +47,8 @@ def ask(records: Path, runs: Path, sql: str) -> Answer:
     with the tables and their columns, or of a table without rows.
     """
     directories = sorted(path.parent for path in runs.glob("*/meta.json"))
-    tables = {KEPT: _kept(records), MADE: _made(directories)}
+    # Of each run two files are read: only for a query that asks for them.
+    tables = {KEPT: _kept(records), MADE: _made(directories if _names(sql, MADE) else [])}
     with duckdb.connect() as database:
         for name, frame in tables.items():
             if frame.empty and _names(sql, name):

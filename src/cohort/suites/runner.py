@@ -11,6 +11,7 @@ from cohort import host, named, switches
 from cohort.errors import GuestError, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.log import Update
+from cohort.phone.conf import DISK
 from cohort.phone.initramfs import Member, build_initramfs
 from cohort.policy import Policy
 from cohort.results.record_schema import check_file
@@ -31,10 +32,6 @@ CASE_SLACK_S = 60.0
 # On a busy host the timer's interrupt comes too late for the kernel's own test.
 WORDS = ("no_timer_check",)
 DEBUG_WORDS = ("panic_on_warn=1", "page_owner=on", "page_poison=1")
-
-
-PHONE_DISK = "/sys/block/dm-0/"
-"""Where policies have the knobs of the phone's storage."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +90,9 @@ def _knobs(plan: Plan, policy: Policy) -> list[str]:
     where the root is an initramfs."""
     disk = "" if plan.image is None else f"/sys/block/{Path(machine.PMEM).name}/"
     knobs = [
-        (path.replace(PHONE_DISK, disk), value)
+        (path.replace(DISK, disk), value)
         for path, value in policy.writes()
-        if disk or not path.startswith(PHONE_DISK)
+        if disk or not path.startswith(DISK)
     ]
     return [f"write {path} {value}" for path, value in knobs]
 
@@ -135,9 +132,8 @@ def run(
     """Run every case under the policy; each boot leaves a directory in `directory`.
 
     A case that its guest does not outlive has died, also if it had ended and no other had begun,
-    and the next guest begins after it. Raises
-    GuestError for a guest that does not come to its first case, WrongPolicy for one that is no run
-    of its policy, and what the engine does.
+    and the next guest begins after it. Raises GuestError for a guest that does not come to its
+    first case, WrongPolicy for one that is no run of its policy, and what the engine does.
     """
     shutil.rmtree(directory, ignore_errors=True)
     cases: list[Case] = []
