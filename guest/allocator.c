@@ -370,15 +370,6 @@ static void open_camera(void)
 	stall_fd = stall_counter(STALL_RECLAIM);
 }
 
-/* The compositor's and the camera's buffers are made here: this process is the client. */
-static void be_entitled(void)
-{
-	int err = spit(ENTITLED, "1");
-
-	if (err)
-		fatal(ENTITLED ": %s", strerror(-err));
-}
-
 void allocator_main(void)
 {
 	struct rlimit files = { MAX_BUFS + 64, MAX_BUFS + 64 };
@@ -386,8 +377,9 @@ void allocator_main(void)
 
 	set_name("gralloc");
 	setrlimit(RLIMIT_NOFILE, &files);
+	/* The compositor's and the camera's buffers are made here: this process is the client. */
 	if (sh->conf.entitled)
-		be_entitled();
+		set_knob(ENTITLED, "1");
 	heap_fd = open_heap("system");
 	if (camera_wanted())
 		open_camera();

@@ -172,13 +172,18 @@ static void expect_no_blocks(void)
 		      (unsigned long long)n);
 }
 
-static void switch_to(const struct scheme *scheme, bool on)
+/* The file that switches it. */
+static const char *switch_of(const struct scheme *scheme)
 {
-	char path[96];
-	int err;
+	static char path[96];
 
 	snprintf(path, sizeof(path), SCHEMES "%s/%s", scheme->name, scheme->file);
-	err = spit(path, on ? scheme->on : "0");
+	return path;
+}
+
+static void switch_to(const struct scheme *scheme, bool on)
+{
+	int err = spit(switch_of(scheme), on ? scheme->on : "0");
 	/* There may be no place for an area now. */
 	if (err && !(on && err == -ENOMEM))
 		fatal("stress: %s is not switched: %s", scheme->name, strerror(-err));
@@ -248,12 +253,11 @@ static void toggle(struct rng *r)
 /* The schemes that the command line switched on. */
 static void find_running(void)
 {
-	char path[96];
 	size_t i;
 
 	for (i = 0; i < NR_SCHEMES; i++) {
-		snprintf(path, sizeof(path), SCHEMES "%s/%s", schemes[i].name,
-			 schemes[i].file);
+		const char *path = switch_of(&schemes[i]);
+
 		is_on[i] = !access(path, R_OK) && number_in(path);
 	}
 }
@@ -340,11 +344,8 @@ static bool faults_prepare(void)
 /* ---- a scheme is switched by a process whose allocations fail: it is on then, or off ---- */
 static void __attribute__((noreturn)) switch_failing(const struct scheme *scheme, bool on)
 {
-	char path[96];
-
-	snprintf(path, sizeof(path), SCHEMES "%s/%s", scheme->name, scheme->file);
 	if (!spit("/proc/self/make-it-fail", "1"))
-		spit(path, on ? scheme->on : "0");
+		spit(switch_of(scheme), on ? scheme->on : "0");
 	_exit(0);
 }
 
