@@ -84,7 +84,7 @@ static uint64_t cache_of_more_trusted(const struct domain *than)
 	for (i = 0; i < nr_domains; i++)
 		if (more_trusted(&domains[i], than))
 			kb += role_vnode_kb(domains[i].role, "file_kb");
-	return kb / 4;
+	return kb / PAGE_KB;
 }
 
 /* Each line "WORD REST" about the zones that are the domain's. */
@@ -119,9 +119,9 @@ static void read_memory(const struct domain *d, struct memory *m)
 		   vmstat_value(text, "allocstall_movable") +
 		   vmstat_value(text, "allocstall_dma32");
 	if (d->role) {
-		m->free = role_vnode_kb(d->role, "free_kb") / 4;
-		m->parked = role_vnode_kb(d->role, "parked_kb") / 4;
-		m->file = role_vnode_kb(d->role, "file_kb") / 4;
+		m->free = role_vnode_kb(d->role, "free_kb") / PAGE_KB;
+		m->parked = role_vnode_kb(d->role, "parked_kb") / PAGE_KB;
+		m->file = role_vnode_kb(d->role, "file_kb") / PAGE_KB;
 		m->lower = cache_of_more_trusted(d);
 		return;
 	}
@@ -228,7 +228,7 @@ static int minfree_adj(const struct domain *d, const struct memory *m)
 	int i;
 
 	for (i = 0; i < MAX_MINFREE; i++)
-		if (below(d, m, free, set->minfree_kb[i] / 4))
+		if (below(d, m, free, set->minfree_kb[i] / PAGE_KB))
 			return set->minfree_adj[i] ? (int)set->minfree_adj[i] : 1;
 	return NO_KILL;
 }
@@ -244,7 +244,7 @@ static int psi_adj(const struct domain *d, const struct memory *m, bool partial,
 {
 	uint64_t refaults = m->refault - d->window.refault;
 	bool thrashing = refaults * 100 > m->file * sh->conf.set.lmkd_thrashing_pct;
-	bool bare = below(d, m, m->free, sh->conf.set.minfree_kb[FLOOR_LEVEL] / 4);
+	bool bare = below(d, m, m->free, sh->conf.set.minfree_kb[FLOOR_LEVEL] / PAGE_KB);
 
 	if (complete || (bare && m->free < d->marks.low))
 		return 1;
@@ -320,8 +320,8 @@ static void report(int victim, int pid, int adj, uint64_t t, const struct memory
 	sampler_owned(owned, sizeof(owned));
 	record(RECORD_KILL_LMKD, (unsigned long long)t,
 	       sh->launch, p->name, pid, adj, class_name(p, adj),
-	       (unsigned long long)m->free * 4, (unsigned long long)m->file * 4,
-	       (unsigned long long)m->parked * 4, (unsigned long long)(now_ns() - t), zones, owned);
+	       (unsigned long long)m->free * PAGE_KB, (unsigned long long)m->file * PAGE_KB,
+	       (unsigned long long)m->parked * PAGE_KB, (unsigned long long)(now_ns() - t), zones, owned);
 }
 
 static bool kill_one(const struct domain *d, int min_adj, const struct memory *m)
