@@ -72,10 +72,21 @@ def need(program: str) -> Path:
 def run(
     argv: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run to the end with output captured; the exit code is the caller's to judge."""
+    """Run to the end with output captured; the exit code is the caller's to judge.
+
+    The program can ask nothing: a question whose text is captured would wait for ever.
+    """
     words = [str(x) for x in argv]
     log.debug("%s", shlex.join(words))
-    return subprocess.run(words, cwd=cwd, env=env, text=True, capture_output=True, check=False)
+    return subprocess.run(
+        words,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
 
 
 @cache
