@@ -18,6 +18,8 @@ from cohort.suites.root import codename
 pytestmark = [pytest.mark.integration, pytest.mark.night]
 
 FLAVOUR = "cloud-amd64"
+# What the machine of the test has: the flavour's other 1,100 modules take hours to build.
+MODULES = ("virtio_pci", "virtio_blk", "autofs4")
 PACKAGES = ("initramfs-tools", "kmod", "python3-minimal", "python3", "systemd-sysv", "zstd")
 # What `cohort status` imports.
 LIBRARIES = ("click", "rich", "cohort")
@@ -52,8 +54,13 @@ WantedBy=multi-user.target
 
 
 @pytest.fixture(scope="module")
-def packages(announce: Callable[[str], Update]) -> deb.Packages:
-    return deb.build_packages(FLAVOUR, None, 1, announce(f"building packages of {FLAVOUR}"))
+def packages(
+    announce: Callable[[str], Update], tmp_path_factory: pytest.TempPathFactory
+) -> deb.Packages:
+    lsmod = tmp_path_factory.mktemp("modules") / "lsmod"
+    lsmod.write_text("Module Size Used by\n" + "".join(f"{name} 1 0\n" for name in MODULES))
+    task = announce(f"building packages of {FLAVOUR}")
+    return deb.build_packages(FLAVOUR, None, 1, task, lsmod=lsmod)
 
 
 @pytest.fixture(scope="module")

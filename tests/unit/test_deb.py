@@ -65,13 +65,16 @@ class Make:
 
     def __init__(self, refused: str = "") -> None:
         self.words: list[str] = []
+        self.targets: list[str] = []
         self.refused = refused
 
     def configure(
         self, argv: Sequence[str | Path], *, env: Mapping[str, str]
     ) -> CompletedProcess[str]:
         words = [str(word) for word in argv]
-        assert words[-1] == "olddefconfig"
+        self.targets.append(words[-1])
+        if words[-1] == "localmodconfig":
+            assert Path(words[-2].removeprefix("LSMOD=")).is_absolute()
         out = Path(next(word for word in words if word.startswith("O=")).removeprefix("O="))
         lines = (out / ".config").read_text().splitlines()
         kept = config.parse("\n".join(lines), "")
@@ -125,6 +128,29 @@ def test_a_configuration_without_a_keyring_gets_no_certificate(
     own.write_text("".join(BASE.splitlines(keepends=True)[:-1]))
     deb.build_packages(str(own), None, 1, lambda done, total: None)
     assert "TRUSTED_KEYS" not in (own_out / "kernel/deb/own-config/build/.config").read_text()
+
+
+def test_modules_that_a_machine_has_not_loaded_are_left_out_before_cohort_is_added(
+    make: Make, configs: Path, tmp_path: Path, own_out: Path
+) -> None:
+    lsmod = tmp_path / "lsmod"
+    lsmod.write_text("Module                  Size  Used by\next4  1 0\n")
+    deb.build_packages("cloud-amd64", None, 1, lambda done, total: None, configs, lsmod)
+    assert make.targets == ["olddefconfig", "localmodconfig", "olddefconfig"]
+    built = config.parse((own_out / "kernel/deb/cloud-amd64/build/.config").read_text(), "")
+    assert built["CONFIG_COHORT"].value == "y"
+
+
+@pytest.mark.parametrize("text", [None, "", "ext4\n"])
+def test_what_is_no_output_of_lsmod_is_refused(
+    make: Make, configs: Path, tmp_path: Path, text: str | None
+) -> None:
+    lsmod = tmp_path / "lsmod"
+    if text is not None:
+        lsmod.write_text(text)
+    with pytest.raises(UsageError, match="not the output of lsmod"):
+        deb.build_packages("cloud-amd64", None, 1, lambda done, total: None, configs, lsmod)
+    assert make.targets == []
 
 
 def test_a_kernel_that_refuses_cohort_is_not_built(make: Make, configs: Path) -> None:

@@ -62,17 +62,32 @@ def base_config(name: str, where: Path = CONFIGS) -> str:
     return lzma.decompress(known[name].read_bytes()).decode()
 
 
+def loaded_modules(lsmod: Path) -> Path:
+    """The file as an absolute path, if it is what lsmod prints; else UsageError."""
+    lines = lsmod.read_text(errors="replace").splitlines() if lsmod.is_file() else []
+    if not lines or lines[0].split()[:1] != ["Module"]:
+        raise UsageError(f"not the output of lsmod: {lsmod}", f"lsmod > {lsmod.name}")
+    return lsmod.resolve()
+
+
 def build_packages(
-    name: str, tree: Path | None, revision: int, update: Update, where: Path = CONFIGS
+    name: str,
+    tree: Path | None,
+    revision: int,
+    update: Update,
+    where: Path = CONFIGS,
+    lsmod: Path | None = None,
 ) -> Packages:
     """Build the packages of the configuration `name` in out/kernel/deb/NAME.
 
+    With `lsmod` only the modules in that list are built (localmodconfig of the kernel's build).
     Raises MissingTool for what bindeb-pkg would miss half way, BuildError if a line of FRAGMENTS
     did not land or the build fails.
     """
     for tool in TOOLS:
         host.need(tool)
     text = base_config(name, where)
+    loaded = loaded_modules(lsmod) if lsmod else None
     requests = config.merge(FRAGMENTS)
     if CERTIFICATE not in config.parse(text, name):
         del requests[CERTIFICATE]
@@ -83,6 +98,11 @@ def build_packages(
         for old in home.glob("*.deb"):
             old.unlink()
         command = build.make_command(source_tree, out, arch)
+        if loaded:
+            host.write_text(out / ".config", text)
+            build.make_config([*command, "olddefconfig"], out, {})
+            build.make_config([*command, f"LSMOD={loaded}", "localmodconfig"], out, {})
+            text = (out / ".config").read_text()
         # What the tree does not know of the base is dropped.
         host.write_text(out / ".config", text + config.render(requests))
         build.make_config([*command, "olddefconfig"], out, requests)

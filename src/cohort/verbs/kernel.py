@@ -106,8 +106,15 @@ def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
     show_default=True,
     help="Of the packages: a greater one replaces those that are installed.",
 )
+@click.option(
+    "--lsmod",
+    type=click.Path(path_type=Path),
+    help="What lsmod prints on the machine they are for: no other modules are built.",
+)
 @as_json("the paths")
-def packages(tree: Path | None, config: str, revision: int, as_json: bool) -> None:
+def packages(
+    tree: Path | None, config: str, revision: int, lsmod: Path | None, as_json: bool
+) -> None:
     """Build Debian packages of the patched kernel, and print their paths.
 
     The configuration is the distribution's own with Cohort built in: an image and headers that
@@ -115,7 +122,8 @@ def packages(tree: Path | None, config: str, revision: int, as_json: bool) -> No
     --tree is built as it is: patch it first.
     """
     with progress() as board:
-        made = deb.build_packages(config, tree, revision, board.task(f"packages of {config}"))
+        task = board.task(f"packages of {config}")
+        made = deb.build_packages(config, tree, revision, task, lsmod=lsmod)
     if as_json:
         print(json.dumps({"release": made.release, "packages": [str(x) for x in made.files]}))
     else:
