@@ -18,6 +18,7 @@ _PRONOUN = re.compile(
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)[ \t]*(.*)$", re.MULTILINE)
 _MACRO_HEAD = re.compile(r"\w+(\([^)]*\))?")
 _WORD = re.compile(r"[\w#]+")
+_KB_OF_A_PAGE = re.compile(r"(?:kb\w*(?:\[[^]]*\])?(?:\([^()]*\))? / |->\w+ \* )4\b", re.IGNORECASE)
 _NO_FUNCTION = {"if", "for", "while", "switch", "do", "else"}
 
 
@@ -27,6 +28,11 @@ def foreign_functions(text: str) -> list[str]:
     Functions that a macro defines count by what its body calls them, such as `_name##_show`.
     """
     return [name for name in functions(text) if not OURS.match(name)]
+
+
+def pages_of_4_kb(text: str) -> list[str]:
+    """The lines that make pages of KiB, or KiB of a count of pages, by four: PAGE_KB does it."""
+    return [line.strip() for line in text.splitlines() if _KB_OF_A_PAGE.search(line)]
 
 
 def nameless_comments(text: str) -> list[str]:

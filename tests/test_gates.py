@@ -10,7 +10,13 @@ import pytest
 
 import commit_messages
 import house
-from c_source import foreign_functions, nameless, nameless_comments, nameless_in_patch
+from c_source import (
+    foreign_functions,
+    nameless,
+    nameless_comments,
+    nameless_in_patch,
+    pages_of_4_kb,
+)
 from cohort import paths
 from cohort.kernel import frozen, overlay, source
 from cohort.results import pages
@@ -89,6 +95,13 @@ def test_comments_name_their_subject(name: str) -> None:
 def test_the_header_of_the_hooks_is_short() -> None:
     """One predicate and one entry an event; what an event means stands at its entry."""
     assert len(HOOKS.read_text(encoding="utf-8").splitlines()) <= house.HEADER_LINES
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("path", sorted((paths.ROOT / "guest").glob("*.c")), ids=lambda x: x.name)
+def test_the_guest_takes_no_page_for_4_kb(path: Path) -> None:
+    """Its machine may have pages of 16 KiB: levels of the killer were four times too high there."""
+    assert pages_of_4_kb(path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.gate

@@ -2,7 +2,13 @@
 
 import pytest
 
-from c_source import foreign_functions, functions, nameless_comments, nameless_in_patch
+from c_source import (
+    foreign_functions,
+    functions,
+    nameless_comments,
+    nameless_in_patch,
+    pages_of_4_kb,
+)
 
 SOURCE = r"""
 #include <linux/mm.h>
@@ -158,3 +164,23 @@ def test_a_patch_answers_for_its_description_and_for_what_it_adds() -> None:
     for word in ("somebody", "anyone", "someone", "Everyone"):
         named = named.replace(word, "a task")
     assert nameless_in_patch(named) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return kb / 4;",
+        'm->free = role_vnode_kb(d->role, "free_kb") / 4;',
+        "if (below(d, m, free, set->minfree_kb[i] / 4))",
+        "(unsigned long long)m->free * 4, zones);",
+    ],
+)
+def test_pages_that_are_taken_for_4_kb_are_found(line: str) -> None:
+    assert pages_of_4_kb(f"\t{line}\n") == [line]
+
+
+@pytest.mark.parametrize(
+    "line", ["return kb / PAGE_KB;", "file_read(&a->res, r, pages(kb) / 4);", "tries = n * 4;"]
+)
+def test_a_quarter_of_something_else_is_none(line: str) -> None:
+    assert pages_of_4_kb(line) == []
