@@ -8,8 +8,8 @@ PACKAGES := bc binutils bison ccache e2fsprogs flex gcc git libc6-dev libelf-dev
 	patch perl python3 python3-venv qemu-system-x86 shellcheck util-linux xz-utils
 # What only the tests need: a shell for small guests, kernels for arm64, a machine to boot them, a
 # second opinion on C, and a browser for the report.
-TEST_PACKAGES := busybox-static chromium-headless-shell gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	qemu-system-arm sparse
+TEST_PACKAGES := busybox-static chromium-headless-shell device-tree-compiler gcc-aarch64-linux-gnu \
+	libc6-dev-arm64-cross qemu-system-arm sparse
 # The release the patches are made for; a later one of the series will do if it is gone.
 SOURCE := linux-source-6.12
 SOURCE_VERSION := 6.12.117-1~deb12u1

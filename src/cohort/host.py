@@ -44,6 +44,7 @@ PACKAGES = {
     "perl": "perl",
     "readelf": "binutils",
     "qemu-system-aarch64": "qemu-system-arm",
+    "fdtput": "device-tree-compiler",
     "qemu-system-x86_64": "qemu-system-x86",
     "rsync": "rsync",
     "setpriv": "util-linux",

@@ -16,6 +16,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     ValidationError,
     model_validator,
 )
@@ -114,8 +115,8 @@ class Policy(BaseModel):
     heap of a camera's buffers; with `camera_announce` who starts the camera tells the area of
     scheme 3 before. With `entitled` the process that makes buffers, for the screen and for a
     camera, is a client of that area, whatever heap it uses. `kernel` is the build: "cohort",
-    "order9" for one without free blocks above that order, or "stock" for one without Cohort
-    compiled in.
+    "order9" for one without free blocks above that order, "gcma" for a tree that has GCMA, or
+    "stock" for one without Cohort compiled in. `guaranteed_mb` MiB are the area of GCMA.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -129,7 +130,8 @@ class Policy(BaseModel):
     camera_heap: HeapName = "system"
     camera_announce: bool = False
     entitled: bool = False
-    kernel: Literal["cohort", "order9", "stock"] = "cohort"
+    kernel: Literal["cohort", "order9", "gcma", "stock"] = "cohort"
+    guaranteed_mb: Annotated[int, Field(ge=0, le=1024)] = 0
 
     @model_validator(mode="after")
     def _switches_agree(self) -> Self:
@@ -138,6 +140,8 @@ class Policy(BaseModel):
             raise ValueError(f"cmdline.{clash[0]}: {clash[1]}")
         if self.kernel == "stock" and (given := switches.values(self.cmdline)):
             raise ValueError(f"kernel: stock has no Cohort, and cmdline has {next(iter(given))}=")
+        if self.guaranteed_mb and self.kernel != "gcma":
+            raise ValueError('guaranteed_mb: the kernel has no GCMA, kernel = "gcma" has')
         if self.entitled and "cohort.pcpa" not in switches.values(self.cmdline):
             raise ValueError("entitled: there is no area, cmdline has no cohort.pcpa=")
         return self
@@ -154,7 +158,8 @@ class Policy(BaseModel):
         """A hash of all that changes a run; name and title do not."""
         usual = {"role"} if not self.role else set()
         usual |= {"camera_heap"} if self.camera_heap == "system" else set()
-        usual |= {x for x in ("camera_announce", "entitled") if not getattr(self, x)}
+        flags = ("camera_announce", "entitled", "guaranteed_mb")
+        usual |= {x for x in flags if not getattr(self, x)}
         effect = self.model_dump(exclude={"name", "title"} | usual)
         return hashlib.sha256(json.dumps(effect, sort_keys=True).encode()).hexdigest()
 

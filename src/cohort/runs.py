@@ -409,6 +409,7 @@ def _machine(part: Path, plan: Plan) -> VmSpec:
         latency=plan.latency,
         cmdline=(*plan.workload.boot_words, *plan.spec.words),
         arch=plan.kernel.arch,
+        guaranteed_mb=plan.spec.policy.guaranteed_mb,
     )
 
 

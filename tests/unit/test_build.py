@@ -30,6 +30,14 @@ def test_no_kernel_order9_but_for_the_pc() -> None:
     assert "--arch x86_64" in str(caught.value)
 
 
+@pytest.mark.parametrize(("arch", "tree"), [("x86_64", Path("/vendor")), ("arm64", None)])
+def test_no_kernel_with_gcma_but_of_a_vendors_tree_on_arm64(arch: str, tree: Path | None) -> None:
+    assert "gcma" in KernelSpec.variant("gcma", "arm64", Path("/vendor")).configs
+    with pytest.raises(UsageError, match="needs a tree that has it") as caught:
+        KernelSpec.variant("gcma", arch, tree)
+    assert f"--tree {tree or 'DIR'}" in str(caught.value)
+
+
 def test_pages_of_16_kib_are_arm64s_alone() -> None:
     spec = KernelSpec.variant("cohort", "arm64", page_size=16384)
     assert spec.name == "base-arm64-pages16k-lab-cohort"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cohort import host
-from cohort.errors import GuestError, MissingTool, UsageError
-from cohort.vm import guest, machine
+from cohort.errors import Failed, GuestError, MissingTool, UsageError
+from cohort.vm import devicetree, guest, machine
 from cohort.vm.boot import BOOTS, STALE_BREAKPOINT, Boot, boot
 from cohort.vm.machine import VmSpec
 
@@ -84,6 +84,31 @@ def test_storage_of_a_machine_without_nvdimms(spec: VmSpec) -> None:
         "-device ivshmem-plain,memdev=store",
     ):
         assert part in words
+
+
+@pytest.mark.skipif(not host.find("fdtput"), reason="needs device-tree-compiler")
+@pytest.mark.skipif(not host.find("qemu-system-aarch64"), reason="needs the arm64 emulator")
+def test_a_device_tree_tells_of_memory_for_gcma(spec: VmSpec) -> None:
+    arm = replace(spec, arch="arm64", guaranteed_mb=260)
+    assert f"-dtb {spec.run_dir}/machine.dtb" in " ".join(machine.arguments(arm))
+    devicetree.write(machine.board(arm), arm.guaranteed_mb, arm.device_tree)
+    node = "/reserved-memory/gcma"
+
+    def asked(kind: str, name: str) -> str:
+        words = [str(host.need("fdtget")), "-t", kind, str(arm.device_tree), node, name]
+        return host.run(words).stdout.strip()
+
+    assert asked("s", "compatible") == "shared-dma-pool"
+    assert asked("x", "size") == "0 10400000"
+    assert all(asked("s", flag) == "" for flag in ("reusable", "guarantee", "linux,cma-default"))
+    names = host.run([host.need("fdtget"), "-p", arm.device_tree, node]).stdout.split()
+    assert {"reusable", "guarantee", "linux,cma-default"} <= set(names)
+    assert host.run([host.need("fdtget"), "-l", arm.device_tree, "/"]).stdout.count("memory@") == 1
+
+
+def test_a_device_tree_that_cannot_be_made_is_told(spec: VmSpec) -> None:
+    with pytest.raises(Failed, match="false made no device tree"):
+        devicetree.write(["false", "-M", "virt"], 260, spec.device_tree)
 
 
 def test_a_missing_emulator(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ def described(what: Boot) -> dict[str, Any]:
         "latency": cost and [cost.read_us, cost.write_us, cost.mb_per_s],
         "cmdline": list(vm.cmdline),
         "arch": vm.arch,
+        "guaranteed_mb": vm.guaranteed_mb,
         "emulator": host.version(machine.emulator(vm.arch).program),
     }
 
@@ -53,6 +54,7 @@ def read(directory: Path, job: dict[str, Any]) -> Boot:
         latency=Latency(*job["latency"]) if job["latency"] else None,
         cmdline=tuple(job["cmdline"]),
         arch=job["arch"],
+        guaranteed_mb=job["guaranteed_mb"],
     )
     return Boot(vm, job["policy"], Limits(*job["limits"]), job["counted"])
 

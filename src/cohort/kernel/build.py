@@ -54,6 +54,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "stock": (),
     "cohort": ("cohort",),
     "order9": ("cohort", "order9"),
+    "gcma": ("cohort", "android", "gcma"),
     "debug": ("cohort", "debug", "kunit"),
     "lockstat": ("cohort", "lockstat"),
 }
@@ -78,6 +79,11 @@ class KernelSpec:
             raise UsageError(
                 f"there is no kernel {name} for {arch}, where the largest block is the machine's",
                 'take a policy without kernel = "order9", or --arch x86_64',
+            )
+        if name == "gcma" and (arch != "arm64" or tree is None):
+            raise UsageError(
+                "GCMA needs a tree that has it, and a machine whose device tree tells of the area",
+                f"cohort run gcma --arch arm64 --tree {tree or 'DIR'}",
             )
         if page_size != PAGE and arch != "arm64":
             raise UsageError(

@@ -84,15 +84,16 @@ def command(
     from cohort.kernel.build import KernelSpec
     from cohort.policy import load_policy
 
+    chosen = load_policy(policy)
     kernel = None
     if config:
         kernel = kernel_of(config, tree, **options)
         options |= {"arch": kernel.arch, "page_size": kernel.page_size}
     elif tree:
-        kernel = KernelSpec.variant("cohort", options["arch"], tree, options["page_size"])
+        kernel = KernelSpec.variant(chosen.kernel, options["arch"], tree, options["page_size"])
     specs = [
         runs.RunSpec(
-            load_policy(policy),
+            chosen,
             workload,
             launches,
             seed,

@@ -18,7 +18,7 @@ from typing import TextIO
 
 from cohort import host
 from cohort.errors import GuestError
-from cohort.vm import machine, steady
+from cohort.vm import devicetree, machine, steady
 from cohort.vm.machine import VmSpec
 
 log = logging.getLogger(__name__)
@@ -68,6 +68,8 @@ def run(
     `watch` is given each record line as it arrives. Raises GuestError, with the console's last
     lines, if the guest hangs, runs out of time or ends without an `end` record.
     """
+    if spec.guaranteed_mb:
+        devicetree.write(machine.board(spec), spec.guaranteed_mb, spec.device_tree)
     argv = machine.arguments(spec)
     host.write_json(spec.run_dir / "qemu.json", argv)
     host.write_text(spec.run_dir / "cmdline", spec.kernel_cmdline + "\n")

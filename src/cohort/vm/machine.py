@@ -79,6 +79,7 @@ class VmSpec:
     Without `latency` the storage answers at once, as /dev/pmem0; with it, it is /dev/dm-0.
     `nodes_mb` is the memory of each NUMA node that the firmware tells of, all of `memory_mb`;
     CPU n is in node n. With `keep_writes` the guest writes to the file `storage` itself.
+    `guaranteed_mb` MiB are reserved for GCMA, in the device tree of an arm64 machine.
     """
 
     run_dir: Path
@@ -93,6 +94,12 @@ class VmSpec:
     arch: str = "x86_64"
     nodes_mb: tuple[int, ...] = ()
     keep_writes: bool = False
+    guaranteed_mb: int = 0
+
+    @property
+    def device_tree(self) -> Path:
+        """The machine's device tree, where QEMU does not make it."""
+        return self.run_dir / "machine.dtb"
 
     @property
     def console(self) -> Path:
@@ -127,8 +134,8 @@ def emulator(arch: str) -> Emulator:
     return EMULATORS[arch]
 
 
-def arguments(spec: VmSpec) -> list[str]:
-    """QEMU's argument vector."""
+def board(spec: VmSpec) -> list[str]:
+    """QEMU's arguments that decide what the machine's device tree says."""
     machine = emulator(spec.arch)
     memory = f"{spec.memory_mb}"
     if spec.storage is not None and machine.nvdimm:
@@ -138,6 +145,15 @@ def arguments(spec: VmSpec) -> list[str]:
         *(*ACCEL_ARGS[spec.accel], "-cpu", "host" if spec.accel == "kvm" else machine.cpu),
         *("-smp", str(spec.cpus)),
         *_node_arguments(spec.nodes_mb),
+    ]
+
+
+def arguments(spec: VmSpec) -> list[str]:
+    """QEMU's argument vector."""
+    machine = emulator(spec.arch)
+    return [
+        *board(spec),
+        *(["-dtb", str(spec.device_tree)] if spec.guaranteed_mb else []),
         *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
         *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),
         *_records_arguments(spec),
