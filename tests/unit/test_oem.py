@@ -176,3 +176,20 @@ def test_records_of_guests_that_judged_nothing_are_read_as_before() -> None:
     assert found["major_faults"] == 50
     without_faults = [{k: v for k, v in x.items() if k != "majflt"} for x in records()]
     assert compute_metrics(without_faults)["launches_cold"] == 2
+
+
+def test_what_was_swapped_in_is_not_read_from_storage() -> None:
+    """The kernel counts a read from zram as one from any block device, 4 KiB a page here."""
+    run = records()
+    run[0]["vm_names"].append("pswpin")
+    for record in run:
+        if record["r"] == "sample":
+            record["vm"].append(0 if record["n"] == 0 else 256)
+    assert compute_metrics(run)["storage_read_mb"] == 4
+
+
+def test_a_warm_launch_is_one_that_brought_back_a_mib() -> None:
+    run = records()
+    run[0]["page_size"] = 16384
+    found = compute_metrics(run)
+    assert (found["launches_warm"], found["launches_resumed"]) == (2, 0)

@@ -350,6 +350,7 @@ def test_larger_pages_are_fewer() -> None:
     assert changed == {
         "set burst_pages 32": "set burst_pages 8",
         "set extent_pages 4": "set extent_pages 1",
+        "set gpu_piece_kb 60": "set gpu_piece_kb 48",
         "set run_pages 8": "set run_pages 2",
         "set map_cell_pages 64": "set map_cell_pages 16",
     }

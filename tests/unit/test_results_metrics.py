@@ -115,6 +115,18 @@ def test_pieces_of_two_mib_count_where_a_heap_gives_them() -> None:
     assert compute_metrics(phone_run())["buffer_order9_share"] is None
 
 
+def test_what_the_area_drops_was_evicted() -> None:
+    """Its refaults count, so it has to; no `pgsteal` has it."""
+    run = phone_run()
+    run[0]["vm_names"].append("cohort_pcpa_reclaimed")
+    for record in run:
+        if record["r"] == "sample":
+            record["vm"].append(30 * record["n"])
+    found = compute_metrics(run)
+    assert (found["evicted"], found["refault_ratio"]) == (120 + 90, 30 / 210)
+    assert found["direct_reclaim_pages"] == 20
+
+
 def test_every_metric_of_a_small_run() -> None:
     metrics = compute_metrics(phone_run())
     expected = {

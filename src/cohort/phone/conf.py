@@ -60,6 +60,8 @@ def render_conf(
         lines.append(f"swap /dev/{ZRAM} {noise}")
     for key, value in _settings(workload, time, total).items():
         number = _pages(value, page_size) if key.endswith("_pages") else value
+        if key == "gpu_piece_kb":
+            number = _whole_pages_kb(value, page_size)
         lines.append(f"set {key} {number}")
     lines += [f"role {role} {(roles or {}).get(role, 'none')}" for role in workload.roles]
     lines += [f"native {workload.native_role}"] if workload.native_role else []
@@ -74,6 +76,12 @@ def render_conf(
     lines += _judge_lines(workload, page_size)
     lines += _launch_lines(workload, seed, launches)
     return "\n".join(lines) + "\n"
+
+
+def _whole_pages_kb(kb: int, page_size: int) -> int:
+    """What the heap makes of a piece it rounds up, had it been asked for as many bytes at most."""
+    page_kb = page_size // 1024
+    return max(kb // page_kb, min(kb, 1)) * page_kb
 
 
 def _pages(number: int, page_size: int) -> int:

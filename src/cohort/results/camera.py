@@ -144,7 +144,7 @@ def _area(frames: Frames, app: str, first: int) -> dict[str, Number]:
         "area_cache_mean_share": _mean(ordinary["cache_kb"] / ordinary["size_kb"]),
         "area_other_share": _mean(ordinary["other_kb"] / ordinary["size_kb"]),
         "area_client_mb": _mean(start["client_kb"] / _KB_PER_MB),
-        "area_left_pages": _mean((start["cache_kb"] + start["other_kb"]) * 1024 / PAGE),
+        "area_left_pages": _mean((start["cache_kb"] + start["other_kb"]) * 1024 / frames.page_size),
     }
     for name in _AREA_COUNTERS:
         column = f"cohort_pcpa_{name}"

@@ -140,8 +140,12 @@ def _reclaim(vm: pd.DataFrame) -> dict[str, Number]:
         names = [name for name in vm.columns if name.startswith(prefixes)]
         return int((vm[names].iloc[-1] - vm[names].iloc[0]).sum())
 
-    # pgsteal_anon and pgsteal_file count the same pages again by kind.
-    evicted = delta("pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged", "pgsteal_proactive")
+    # pgsteal_anon and pgsteal_file count the same pages again by kind. What a quick reclaim of the
+    # area drops is in none of them, and its refaults are counted.
+    evicted = delta(
+        *("pgsteal_kswapd", "pgsteal_direct", "pgsteal_khugepaged", "pgsteal_proactive"),
+        "cohort_pcpa_reclaimed",
+    )
     refaults = delta("workingset_refault_")
     direct, stalls = delta("pgsteal_direct"), delta("allocstall_")
     return {

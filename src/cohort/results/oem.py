@@ -5,14 +5,14 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import Frames
+from cohort.results.frames import PAGE, Frames
 
 GROUP = "What device makers judge by"
 
 _NAMES = tuple(m.name for m in METRICS if m.group == GROUP)
 _KB_PER_MB = 1024
 WARM_FAULTS = 256
-"""Major faults of a launch that had to bring back a part of its app: 1 MiB in pages of swap.
+"""Major faults of a launch that had to bring back a part of its app: 1 MiB in pages of 4 KiB.
 
 A resumed app that was all there has a few dozen, of files; one that was swapped out has thousands.
 """
@@ -28,8 +28,8 @@ def oem_metrics(frames: Frames) -> dict[str, Number]:
         "apps_alive_mean": _apps_alive(frames),
         "mem_available_mb_mean": float(frames.judged["available_kb"].mean()) / _KB_PER_MB,
         **_major_faults(frames),
-        "storage_read_mb": _storage_read_mb(frames.vm),
-        **_launches(frames.launches),
+        "storage_read_mb": _storage_read_mb(frames.vm, frames.page_size),
+        **_launches(frames.launches, WARM_FAULTS * PAGE // frames.page_size),
         **_scrolling(frames.scrolls),
     }
 
@@ -59,17 +59,23 @@ def _major_faults(frames: Frames) -> dict[str, Number]:
     return values
 
 
-def _storage_read_mb(vm: pd.DataFrame) -> float | None:
-    """From storage to the page cache, between the first sample and the last; not from zram."""
+def _storage_read_mb(vm: pd.DataFrame, page_size: int) -> float | None:
+    """From storage to the page cache, between the first sample and the last.
+
+    Not from zram, whose reads the kernel counts as those of any block device.
+    """
     if "pgpgin" not in vm:
         return None
-    return float(vm["pgpgin"].iloc[-1] - vm["pgpgin"].iloc[0]) / _KB_PER_MB
+    kb = vm["pgpgin"]
+    if "pswpin" in vm:
+        kb = kb - vm["pswpin"] * (page_size / 1024)
+    return float(kb.iloc[-1] - kb.iloc[0]) / _KB_PER_MB
 
 
-def _launches(launches: pd.DataFrame) -> dict[str, Number]:
+def _launches(launches: pd.DataFrame, warm_faults: int) -> dict[str, Number]:
     """By what was left of the app: nothing, a part of its memory, or nearly all of it."""
     cold = launches["kind"] == "cold"
-    missed = pd.to_numeric(launches["majflt"]) >= WARM_FAULTS
+    missed = pd.to_numeric(launches["majflt"]) >= warm_faults
     kinds = {"cold": cold, "warm": ~cold & missed, "resumed": ~cold & ~missed}
     values: dict[str, Number] = {}
     for kind, chosen in kinds.items():

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
+from cohort.results.frames import PAGE
 from cohort.results.memory_map import draw_maps
 from cohort.results.runs import Result, policies_of
 
@@ -41,10 +42,10 @@ _COLOURS = {
 }
 _SPARE_COLOURS = ("#d55e00", "#117a5a", "#7b3294", "#a6761d", "#e7298a", "#66a61e")
 _PIECES = {
-    "buffer_order9_mb": ("2 MiB (order 9)", "#123a6b"),
-    "buffer_order8_mb": ("1 MiB (order 8)", "#20639b"),
-    "buffer_order4_mb": ("64 KiB (order 4)", "#9fc5e8"),
-    "buffer_order0_mb": ("4 KiB (order 0)", "#d1495b"),
+    "buffer_order9_mb": (9, "#123a6b"),
+    "buffer_order8_mb": (8, "#20639b"),
+    "buffer_order4_mb": (4, "#9fc5e8"),
+    "buffer_order0_mb": (0, "#d1495b"),
 }
 _MEMORY = {
     "free_mb": "free (MiB)",
@@ -146,13 +147,15 @@ def _draw_composition(results: Sequence[Result]) -> Figure | None:
     }
     if not frames:
         return None
+    page_size = int(results[0].meta.get("page_size", PAGE))
     figure = Figure(figsize=(_WIDTH, 2.7), layout="constrained")
     axes = figure.subplots(1, len(frames), sharey=True, squeeze=False).flat
     for (policy, shares), ax in zip(frames.items(), axes, strict=True):
         bottom = np.zeros(len(shares))
         width = float(shares.index[0]) * 2 if len(shares) else 1.0
         for name in map(str, shares):
-            label, colour = _PIECES[name]
+            order, colour = _PIECES[name]
+            label = f"{_size(order, page_size)} (order {order})"
             values = shares[name].to_numpy(dtype=float)
             ax.bar(shares.index, values, width, bottom, color=colour, label=label, aa=False)
             bottom += values
@@ -250,6 +253,6 @@ def _legend(figure: Figure, results: Sequence[Result]) -> None:
         figure.legend(handles, labels, loc="outside upper center", ncols=columns)
 
 
-def _size(order: int) -> str:
-    kib = 4 << order
+def _size(order: int, page_size: int = PAGE) -> str:
+    kib = page_size << order >> 10
     return f"{kib} KiB" if kib < 1024 else f"{kib >> 10} MiB"
