@@ -191,8 +191,9 @@ static void restart_dead(uint32_t launch)
 	bool normal = launch % sh->conf.set.normal_restart == 0;
 	int i;
 
+	am_notice();	/* the record tells which killer it was, and start() forgets it */
 	for (i = 0; i < sh->conf.nr_prof; i++) {
-		if (prof(i)->class == CLASS_APP || alive(i))
+		if (prof(i)->class == CLASS_APP || alive(i) || known_pid[i])
 			continue;
 		if (prof(i)->class == CLASS_NORMAL && !normal)
 			continue;
