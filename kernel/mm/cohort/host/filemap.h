@@ -40,11 +40,14 @@ static inline bool cohort_reads_only(struct address_space *mapping, gfp_t gfp)
 int __cohort_copies_filled(struct folio *folio, bool mark);
 #define cohort_copies_filled(folio, mark) \
 	(cohort_copies() && folio_test_uptodate(folio) ? __cohort_copies_filled(folio, mark) : 0)
+/* A page that is not in memory is cut in part; its file keeps readers out. */
+void cohort_copies_cut(const struct address_space *mapping, pgoff_t index);
+#define cohort_cut(...)	COHORT_WHEN(cohort_copies(), cohort_copies_cut(__VA_ARGS__))
 #define cohort_cached(mapping) \
 	((mapping)->nrpages || (cohort_copies() && !mapping_empty(mapping)))
 
 void __cohort_read_around(struct readahead_control *ractl);
-bool __cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+bool __cohort_read_on(vm_flags_t vm_flags, struct readahead_control *ractl,
 		      struct folio *folio);
 
 /**
@@ -59,16 +62,16 @@ static inline void cohort_read_around(struct readahead_control *ractl)
 
 /**
  * cohort_read_on() - a fault met the page that starts readahead
- * @vma: where
+ * @vm_flags: of the area of memory, which may be gone: its lock is dropped
  * @ractl: the readahead; its index is the page
  * @folio: that page
  *
  * Return: true if there is nothing left to do.
  */
-static inline bool cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+static inline bool cohort_read_on(vm_flags_t vm_flags, struct readahead_control *ractl,
 				  struct folio *folio)
 {
-	return cohort_scope_enabled() && __cohort_read_on(vma, ractl, folio);
+	return cohort_scope_enabled() && __cohort_read_on(vm_flags, ractl, folio);
 }
 
 #define cohort_filemap_alloc(...) \

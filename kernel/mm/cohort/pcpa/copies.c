@@ -12,8 +12,9 @@
  * All that makes the content of a file another one clears the shadow, or puts a page there:
  * truncating, writing, invalidating.  An eviction that leaves a shadow stores the copy or
  * forgets an older one under the same hold of the file's lock, so that a shadow and the
- * copy of its place are of one eviction.  A copy with no shadow is not found, and is the
- * next one's frame some day.  A frame that is poisoned is neither read nor written again.
+ * copy of its place are of one eviction.  Of a page that is cut in part the shadow may stay,
+ * so its copy is forgotten.  A copy with no shadow is not found, and is the next one's frame
+ * some day.  A frame that is poisoned is neither read nor written again.
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
@@ -174,6 +175,25 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
 	spin_lock_irqsave(&copies.lock, flags);
 	for (i = 0; copies.nr && i < nr; i++)
 		cohort_copy_store(mapping, folio->index + i, folio_page(folio, i), keep);
+	spin_unlock_irqrestore(&copies.lock, flags);
+}
+
+/**
+ * cohort_copies_cut() - a part of a page that is not in memory is cut off
+ * @mapping: its file, of which no page is read meanwhile
+ * @index: its place there
+ *
+ * Where blocks are smaller than pages the file system does not bring the page in for that.
+ */
+void cohort_copies_cut(const struct address_space *mapping, pgoff_t index)
+{
+	struct cohort_copy *copy;
+	unsigned long flags;
+
+	spin_lock_irqsave(&copies.lock, flags);
+	copy = copies.nr ? cohort_copy_find(mapping, index) : NULL;
+	if (copy)
+		cohort_copy_forget(copy);
 	spin_unlock_irqrestore(&copies.lock, flags);
 }
 

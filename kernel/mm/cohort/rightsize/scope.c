@@ -93,7 +93,7 @@ void __cohort_read_around(struct readahead_control *ractl)
 
 /**
  * __cohort_read_on() - a fault met the page that starts readahead
- * @vma: where
+ * @vm_flags: of the area of memory
  * @ractl: the readahead; its index is the page
  * @folio: that page
  *
@@ -106,7 +106,7 @@ void __cohort_read_around(struct readahead_control *ractl)
  * Context: reads, if at all, as stock's readahead does.
  * Return: true if there is nothing left to do.
  */
-bool __cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ractl,
+bool __cohort_read_on(vm_flags_t vm_flags, struct readahead_control *ractl,
 		      struct folio *folio)
 {
 	unsigned int pages = READ_ONCE(cohort_read_around_pages);
@@ -114,7 +114,7 @@ bool __cohort_read_on(struct vm_area_struct *vma, struct readahead_control *ract
 	pgoff_t index = readahead_index(ractl), next = ra->start + ra->size;
 	bool follows = index == round_down(next - ra->async_size, folio_nr_pages(folio));
 
-	if (!pages || pages >= ra->ra_pages || (vma->vm_flags & VM_SEQ_READ) ||
+	if (!pages || pages >= ra->ra_pages || (vm_flags & VM_SEQ_READ) ||
 	    folio_test_writeback(folio) || blk_cgroup_congested())
 		return false;
 	/* Readahead makes windows that are followed from their first page on. */

@@ -120,6 +120,7 @@ static struct folio *cohort_copies_test_file(struct kunit *test)
 	sb->s_magic = EXT4_SUPER_MAGIC;
 	inode->i_sb = sb;
 	inode->i_mode = S_IFREG;
+	address_space_init_once(&inode->i_data);
 	inode->i_data.host = inode;
 	folio->mapping = &inode->i_data;
 	folio_lock(folio);
@@ -196,6 +197,41 @@ static void cohort_copies_test_bad_copy(struct kunit *test)
 	__free_page(bad);
 }
 
+/* A part that is cut off a page does not come back with a copy of the whole page. */
+static void cohort_copies_test_cut(struct kunit *test)
+{
+	struct folio *folio = cohort_copies_test_file(test);
+	struct address_space *mapping = folio->mapping;
+	const loff_t page = PAGE_SIZE, part = PAGE_SIZE / 4;
+	pgoff_t i;
+
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, xa_err(xa_store_irq(&mapping->i_pages, i, xa_mk_value(0),
+							  GFP_KERNEL)), 0);
+		cohort_copies_test_evict(folio, i, 0x11 + i);
+	}
+
+	/* In a page; across a border, with no whole page; up to the end of the file. */
+	truncate_inode_pages_range(mapping, page + part, page + 2 * part - 1);
+	truncate_inode_pages_range(mapping, 2 * page + part, 3 * page + part - 1);
+	truncate_inode_pages_range(mapping, 4 * page + part, -1);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_NOT_NULL_MSG(test, xa_load(&mapping->i_pages, i),
+					  "the shadow of page %lu is gone", i);
+	KUNIT_EXPECT_TRUE(test, cohort_copies_test_back(folio, 0, 0x11));
+	for (i = 1; i < 5; i++)
+		KUNIT_EXPECT_FALSE_MSG(test, cohort_copies_test_back(folio, i, 0x11 + i),
+				       "the copy of page %lu is still there", i);
+
+	/* The next eviction is copied again. */
+	cohort_copies_test_evict(folio, 1, 0x66);
+	KUNIT_EXPECT_TRUE(test, cohort_copies_test_back(folio, 1, 0x66));
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+	xa_destroy(&mapping->i_pages);
+	cohort_copies_test_file_end(folio);
+}
+
 static unsigned long cohort_copies_test_refaults(struct kunit *test)
 {
 	unsigned long *sums = kunit_kcalloc(test, NR_VM_EVENT_ITEMS, sizeof(*sums), GFP_KERNEL);
@@ -233,6 +269,7 @@ static struct kunit_case cohort_copies_test_cases[] = {
 	KUNIT_CASE(cohort_copies_test_late),
 	KUNIT_CASE(cohort_copies_test_poisoned),
 	KUNIT_CASE(cohort_copies_test_bad_copy),
+	KUNIT_CASE(cohort_copies_test_cut),
 	KUNIT_CASE(cohort_copies_test_no_refault),
 	{}
 };

@@ -201,18 +201,17 @@ static void cohort_rightsize_test_read_on(struct kunit *test)
 	struct file_ra_state ra = { .start = 32, .size = 32, .async_size = 8, .ra_pages = 32 };
 	struct readahead_control ractl = { .mapping = mapping, .ra = &ra, ._index = 56 };
 	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
-	struct vm_area_struct vma = { .vm_flags = 0 }, advised = { .vm_flags = VM_SEQ_READ };
 
 	KUNIT_ASSERT_NOT_NULL(test, folio);
 	folio_set_readahead(folio);
 
 	/* The next page was never read: as stock. */
-	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(0, &ractl, folio));
 	KUNIT_EXPECT_TRUE(test, folio_test_readahead(folio));
 
 	/* It was evicted: not as much as stock after a window around a page... */
 	cohort_rightsize_test_store(test, mapping, 64, xa_mk_value(0));
-	KUNIT_EXPECT_TRUE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_TRUE(test, cohort_read_on(0, &ractl, folio));
 	KUNIT_EXPECT_FALSE(test, folio_test_readahead(folio));
 	KUNIT_EXPECT_EQ(test, ra.start, 64);
 	KUNIT_EXPECT_EQ(test, ra.size, COHORT_READ_AROUND);
@@ -222,21 +221,21 @@ static void cohort_rightsize_test_read_on(struct kunit *test)
 	folio_set_readahead(folio);
 	cohort_rightsize_test_store(test, mapping, 64 + COHORT_READ_AROUND, xa_mk_value(0));
 	ractl._index = 64;
-	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(0, &ractl, folio));
 	KUNIT_EXPECT_TRUE(test, folio_test_readahead(folio));
 
 	/* ...or for a reader that said it reads in sequence... */
 	ractl._index = 63;
-	KUNIT_EXPECT_FALSE(test, cohort_read_on(&advised, &ractl, folio));
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(VM_SEQ_READ, &ractl, folio));
 
 	/* ...and nothing for the mark of an older window. */
-	KUNIT_EXPECT_TRUE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_TRUE(test, cohort_read_on(0, &ractl, folio));
 	KUNIT_EXPECT_FALSE(test, folio_test_readahead(folio));
 	KUNIT_EXPECT_EQ(test, ra.start, 64);
 
 	/* Off, it is stock's. */
 	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(false), 0);
-	KUNIT_EXPECT_FALSE(test, cohort_read_on(&vma, &ractl, folio));
+	KUNIT_EXPECT_FALSE(test, cohort_read_on(0, &ractl, folio));
 	KUNIT_EXPECT_EQ(test, cohort_rightsize_switch(true), 0);
 	xa_destroy(&mapping->i_pages);
 	folio_put(folio);
