@@ -42,7 +42,12 @@ void cohort_heap_orders(unsigned int *orders)
 		memcpy(orders, cohort_buffer_orders, sizeof(cohort_buffer_orders));
 }
 
-static void cohort_buffer_zero(struct page *page, unsigned long nr)
+/**
+ * cohort_buffer_zero() - zero a piece, let others run, and count the time
+ * @page: its first page
+ * @nr: pages
+ */
+void cohort_buffer_zero(struct page *page, unsigned long nr)
 {
 	u64 start = ktime_get_ns();
 	unsigned long i;

@@ -208,14 +208,18 @@ static void cohort_heap_vunmap(struct dma_buf *dmabuf, struct iosys_map *map)
  * @len: bytes, whole pages
  * @release: gives its pieces back
  *
- * Return: the buffer, without pieces yet, or ERR_PTR(): -EDQUOT, -ENOMEM.
+ * Return: the buffer, without pieces yet, or ERR_PTR(): -EDQUOT; -ENOMEM, also for more than
+ * there is memory, which is neither counted nor charged.
  */
 struct cohort_buffer *cohort_heap_buffer(unsigned long len,
 					 void (*release)(struct cohort_buffer *buffer))
 {
-	struct cohort_buffer *buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
+	struct cohort_buffer *buffer;
 	int err;
 
+	if (len >> PAGE_SHIFT > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
 	if (!buffer)
 		return ERR_PTR(-ENOMEM);
 	buffer->len = len;
@@ -294,10 +298,17 @@ struct dma_buf *cohort_heap_export(struct dma_heap *heap, struct cohort_buffer *
  * @buffer: from cohort_heap_buffer(), and as for cohort_heap_export()
  * @page: the first of its pages
  * @fd_flags: of its descriptor
+ *
+ * Return: the dma-buf, or ERR_PTR(): -EINVAL for 4 GiB and more, as an entry of a table has
+ * 32 bits.
  */
 struct dma_buf *cohort_heap_one_piece(struct dma_heap *heap, struct cohort_buffer *buffer,
 				      struct page *page, u32 fd_flags)
 {
 	sg_set_page(buffer->table.sgl, page, buffer->len, 0);
+	if (buffer->len > UINT_MAX) {
+		cohort_heap_free(buffer);
+		return ERR_PTR(-EINVAL);
+	}
 	return cohort_heap_export(heap, buffer, fd_flags);
 }

@@ -41,6 +41,9 @@ static long cohort_sra_claim(unsigned long nr)
 {
 	unsigned long at;
 
+	/* Functions of bitmaps count in 32 bits. */
+	if (nr > sra_nr)
+		return -1;
 	mutex_lock(&sra_lock);
 	at = bitmap_find_next_zero_area(sra_used, sra_nr, 0, nr, COHORT_GRANULE - 1);
 	if (at < sra_nr)
@@ -65,7 +68,8 @@ static struct dma_buf *cohort_sra_allocate(struct dma_heap *heap, unsigned long 
 		return ERR_PTR(-ENOMEM);
 	}
 	page = pfn_to_page(sra_base + at);
-	cohort_buffer_done(page, nr, -1);
+	/* The page allocator has not seen them since boot, so that init_on_alloc is not for them. */
+	cohort_buffer_zero(page, nr);
 	return cohort_heap_one_piece(heap, buffer, page, fd_flags);
 }
 

@@ -13,6 +13,7 @@
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
 
+#include "../dmabuf/heap.h"
 #include "../host/filemap.h"
 #include "../vnode/vnode.h"
 #include "cohort_pcpa_test.h"
@@ -245,6 +246,31 @@ static void cohort_pcpa_test_may_not_reclaim(struct kunit *test)
 	if (!IS_ERR(page))
 		cohort_pcpa_free(page, 1);
 	cohort_pcpa_test_end(test);
+}
+
+/* A buffer larger than memory is refused before it is counted, charged or looked for. */
+static void cohort_pcpa_test_larger_than_memory(struct kunit *test)
+{
+#ifdef CONFIG_DMABUF_HEAPS
+	const unsigned long lens[] = {
+		1UL << 44, (1UL << 44) + PAGE_SIZE, 1UL << 62, PAGE_ALIGN_DOWN(ULONG_MAX),
+		(totalram_pages() + 1) << PAGE_SHIFT,
+	};
+	struct cohort_buffer *buffer;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		buffer = cohort_heap_buffer(lens[i], NULL);
+		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(buffer), -ENOMEM, "%#lx bytes", lens[i]);
+		if (!IS_ERR(buffer))
+			cohort_heap_discard(buffer);
+	}
+	buffer = cohort_heap_buffer(PAGE_SIZE, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(buffer));
+	cohort_heap_discard(buffer);
+#else
+	kunit_skip(test, "no heaps");
+#endif
 }
 
 /* A page with a reference more: another place if there is one, else an error in time. */
@@ -576,6 +602,7 @@ static struct kunit_case cohort_pcpa_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_reclaim_spares),
 	KUNIT_CASE(cohort_pcpa_test_contiguous),
 	KUNIT_CASE(cohort_pcpa_test_may_not_reclaim),
+	KUNIT_CASE(cohort_pcpa_test_larger_than_memory),
 	KUNIT_CASE(cohort_pcpa_test_busy),
 	KUNIT_CASE(cohort_pcpa_test_lent_once),
 	KUNIT_CASE(cohort_pcpa_test_lent_movable),
