@@ -47,6 +47,7 @@
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
+#include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -76,8 +77,8 @@
 /* Orders by which free memory should exceed a set: kcompactd works ahead. */
 #define COHORT_AHEAD		2
 
-/* Pages that go between a block and a magazine under one hold of zone->lock. */
-#define COHORT_ROUND		32U
+/* Pages that go between a block and a magazine under one hold of zone->lock: 128 KiB. */
+#define COHORT_ROUND		MAX(SZ_128K >> PAGE_SHIFT, COHORT_SET_PAGES)
 
 /* The room of a magazine: each owner's pages, and owners. */
 #define COHORT_ROUNDS		(2 * COHORT_ROUND)

@@ -273,7 +273,7 @@ static unsigned int cohort_targets_find(struct cohort_targets *to)
 	return nr ?: cohort_room_take(to->from, to->page, COHORT_ROUND);
 }
 
-static struct folio *cohort_target_take(struct folio *src, unsigned long private)
+static struct folio *cohort_target_take_noprof(struct folio *src, unsigned long private)
 {
 	struct cohort_targets *to = (struct cohort_targets *)private;
 	struct zone *zone = to->room->zone;
@@ -289,6 +289,11 @@ static struct folio *cohort_target_take(struct folio *src, unsigned long private
 		if (cohort_hand_out(page, 0, GFP_HIGHUSER_MOVABLE, 0, zone))
 			return page_folio(page);
 	}
+}
+
+static struct folio *cohort_target_take(struct folio *src, unsigned long private)
+{
+	return alloc_hooks(cohort_target_take_noprof(src, private));
 }
 
 static void cohort_target_put(struct folio *dst, unsigned long private)

@@ -31,7 +31,7 @@ static struct cohort_domain *cohort_mm_create(struct mm_struct *mm)
 	struct cohort_domain *dom, *old;
 	enum cohort_class class;
 
-	dom = cohort_domain_create(COHORT_PROCESS, GFP_NOWAIT | __GFP_NOWARN);
+	dom = cohort_domain_create(COHORT_PROCESS, GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT);
 	if (!dom)
 		return NULL;
 	old = cmpxchg(&mm->cohort, NULL, dom);

@@ -96,7 +96,7 @@ static struct cohort_room *cohort_room_need(struct cohort_domain *dom, struct zo
 	struct cohort_room *room = cohort_room_of(dom, zone);
 
 	if (!room && dom->kind == COHORT_PROCESS)
-		room = cohort_room_create(dom, zone, GFP_NOWAIT | __GFP_NOWARN);
+		room = cohort_room_create(dom, zone, GFP_NOWAIT | __GFP_NOWARN | __GFP_ACCOUNT);
 	return room;
 }
 
@@ -549,8 +549,8 @@ static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bo
 						   cohort_breach_movable;
 	struct cohort_zone *cz = zone->cohort;
 	struct cohort_room *room;
-	unsigned int i, left = COHORT_BREACH_BLOCKS;
 	struct page *page = NULL;
+	unsigned int i, left;
 
 	for (i = 0; i < COHORT_NR_KINDS; i++) {
 		if (unmovable && cz->taint && !cohort_kind_unmovable(kind[i]) &&
@@ -559,15 +559,26 @@ static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bo
 			if (page)
 				return page;
 		}
+		left = COHORT_BREACH_BLOCKS;
 		list_for_each_entry(room, &cz->rooms[kind[i]], breach) {
 			page = cohort_room_breach(room, order, unmovable);
 			if (page)
 				return page;
-			if (!left--)
-				return NULL;
+			if (!left--) {
+				/* The next request begins with others. */
+				list_rotate_to_front(&room->breach, &cz->rooms[kind[i]]);
+				break;
+			}
 		}
 	}
 	return NULL;
+}
+
+/* What would rather have a large piece, as a large folio does, makes do with single pages. */
+static bool cohort_opportunist(gfp_t gfp)
+{
+	return (gfp & __GFP_NORETRY) ||
+	       (gfp & (__GFP_NOMEMALLOC | __GFP_DIRECT_RECLAIM)) == __GFP_NOMEMALLOC;
 }
 
 /**
@@ -589,8 +600,7 @@ struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int al
 	struct page *page;
 	struct zone *zone;
 
-	/* What would rather have a large piece makes do with single pages. */
-	if (order > COHORT_BREACH_ORDER || (order && (gfp & __GFP_NORETRY)))
+	if (order > COHORT_BREACH_ORDER || (order && cohort_opportunist(gfp)))
 		return NULL;
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
 		if (!READ_ONCE(zone->cohort_soft) ||

@@ -108,7 +108,9 @@ bool cohort_region_drop(int nid, gfp_t gfp)
 	fs_reclaim_acquire(gfp);
 	flags = memalloc_noreclaim_save();
 	cohort_protect();
-	cohort_sweep_one(NODE_DATA(nid), &sc, &freed);
+	/* A search that finds no region has reclaimed nothing, and is no stall. */
+	if (cohort_sweep_one(NODE_DATA(nid), &sc, &freed))
+		__count_zid_vm_events(ALLOCSTALL, sc.reclaim_idx, 1);
 	memalloc_noreclaim_restore(flags);
 	fs_reclaim_release(gfp);
 	psi_memstall_leave(&stall);

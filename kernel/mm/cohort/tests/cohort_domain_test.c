@@ -293,6 +293,11 @@ static void cohort_domain_test_breach_opportunist(struct kunit *test)
 	page = cohort_test_breach(GFP_ATOMIC | __GFP_NORETRY, 0);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	__free_page(page);
+	/* As a large folio is asked for; and as one is for which a process would be killed. */
+	KUNIT_EXPECT_NULL(test, cohort_test_breach(GFP_TRANSHUGE_LIGHT, 2));
+	page = cohort_test_breach(GFP_TRANSHUGE, 2);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	__free_pages(page, 2);
 }
 
 /* A domain that lives as long as the system has a page in use, and free ones. */
