@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Layouts of virtual memory nodes: what is refused, and how memory maps that
- * machines really have are split; and which requests stay in their node.
+ * machines really have are split; which requests stay in their node, and which
+ * look for what their node has lent.
  */
 #include <kunit/test.h>
+#include <linux/gfp.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
 #include <linux/sizes.h>
 
+#include "../cohort.h"
 #include "../lib/arith_vnode.h"
 #include "../vnode/vnode.h"
 
@@ -141,6 +146,61 @@ static void cohort_vnode_test_unusable(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_layout_unusable(none, 7, 4), 0u);
 }
 
+/* A role with all memory, where no layout gives any; other tasks may come upon it, too. */
+static struct cohort_vnode cohort_vnode_test_owner;
+
+/* Does a request look for lent pages?  A look moves the hand to a frame of the node. */
+static bool cohort_vnode_test_looks(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+
+	WRITE_ONCE(vn->hand, ULONG_MAX);
+	/* One that may not wake kswapd queues no work, which would look, too. */
+	KUNIT_EXPECT_FALSE(test, __cohort_vnode_take_back(GFP_KERNEL & ~__GFP_KSWAPD_RECLAIM, 0,
+							  &vn->nodes));
+	return READ_ONCE(vn->hand) != ULONG_MAX;
+}
+
+/* A look that brought nothing back is not repeated by the next request. */
+static void cohort_vnode_test_barren(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	unsigned long *map, pfn, start;
+	struct page *page;
+
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	mutex_lock(&cohort_mutex);
+	KUNIT_EXPECT_EQ(test, cohort_table_lend(cohort_vnode_returned), 0);
+	mutex_unlock(&cohort_mutex);
+	/* A page on no LRU list cannot be dropped. */
+	page = alloc_page(GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	pfn = page_to_pfn(page);
+	map = cohort_lent_map(pfn);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	set_bit(cohort_span_bit(pfn), map);
+	vn->nodes = node_states[N_MEMORY];
+	vn->nid = first_node(vn->nodes);
+	atomic_long_set(&vn->lent, 1);
+	start = jiffies;
+	WRITE_ONCE(vn->barren, start);
+	cohort_vnode_set_default(vn);
+
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_test_looks(test));
+	KUNIT_EXPECT_TRUE(test, time_after(READ_ONCE(vn->barren), start));
+	/* A busy host may take longer than that to come to the second one. */
+	WRITE_ONCE(vn->barren, jiffies + 600 * HZ);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_test_looks(test));
+	WRITE_ONCE(vn->barren, jiffies);
+	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_test_looks(test), "the time is over");
+
+	cohort_vnode_set_default(NULL);
+	atomic_long_set(&vn->lent, 0);
+	KUNIT_EXPECT_TRUE(test, test_and_clear_bit(cohort_span_bit(pfn), map));
+	__free_page(page);
+}
+
 static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_stays),
 	KUNIT_CASE(cohort_vnode_test_refused),
@@ -149,6 +209,7 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_real_numa),
 	KUNIT_CASE(cohort_vnode_test_too_big),
 	KUNIT_CASE(cohort_vnode_test_unusable),
+	KUNIT_CASE(cohort_vnode_test_barren),
 	{}
 };
 

@@ -33,6 +33,9 @@
 /* Pages isolated at a time: a batch of one TLB flush. */
 #define LEND_BATCH	64
 
+/* A look at all that is lent that brought nothing back is not repeated at once. */
+#define LEND_BARREN	(HZ / 5)
+
 /* A node keeps so much of itself free beyond its high watermarks: 1 / 2^n. */
 #define LEND_KEEP_SHIFT	4
 
@@ -318,7 +321,8 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	if (!in_task() || (current->flags & PF_MEMALLOC))
 		return false;
 	vn = cohort_vnode_current();
-	if (!nodes_subset(*nodemask, vn->nodes) || atomic_long_read(&vn->lent) <= 0)
+	if (!nodes_subset(*nodemask, vn->nodes) || atomic_long_read(&vn->lent) <= 0 ||
+	    time_before(jiffies, READ_ONCE(vn->barren)))
 		return false;
 	/* What may not wake kswapd may hold the lock of a work queue. */
 	if (gfp & __GFP_KSWAPD_RECLAIM)
@@ -328,6 +332,8 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	fs_reclaim_acquire(gfp);
 	got = cohort_lend_take_from(vn, max(2UL << order, 4UL * LEND_BATCH));
 	fs_reclaim_release(gfp);
+	if (!got)
+		WRITE_ONCE(vn->barren, jiffies + LEND_BARREN);
 	return got > 0;
 }
 

@@ -352,14 +352,19 @@ static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
 }
 #endif
 
+/* What was said of an address space, or of one that is gone, whatever a cpuset says. */
+static struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
+{
+	unsigned int role = mm ? READ_ONCE(mm->flags) >> COHORT_VNODE_SHIFT & COHORT_VNODE_ROLE : 0;
+
+	return role ? &cohort_vnodes[role - 1] : cohort_vnode_default();
+}
+
 /* The role of @task, whose address space is @mm or gone. */
 static struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task,
 						 const struct mm_struct *mm)
 {
-	unsigned int role = mm ? READ_ONCE(mm->flags) >> COHORT_VNODE_SHIFT & 0xf : 0;
-
-	return cohort_vnode_by_cpuset(task, role ? &cohort_vnodes[role - 1] :
-						   cohort_vnode_default());
+	return cohort_vnode_by_cpuset(task, cohort_vnode_said(mm));
 }
 
 /**
@@ -397,14 +402,14 @@ const char *cohort_vnode_name(struct task_struct *task)
  * @name: the role, perhaps with a newline
  * @may: towards more trust, too
  *
- * Pages already there stay.
+ * Pages already there stay.  Trust that a cpuset lends its members goes with the cpuset.
  *
  * Return: 0, -ENODEV without a layout, -EINVAL for no such role, -EACCES if
  * the caller may not, or -ESRCH.
  */
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 {
-	struct cohort_vnode *vn = cohort_vnode_find(name);
+	struct cohort_vnode *vn = cohort_vnode_find(name), *role;
 	struct task_struct *alive;
 	int err = 0;
 
@@ -415,11 +420,15 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	alive = find_lock_task_mm(task);
 	if (!alive)
 		return -ESRCH;
-	if (vn < cohort_vnode_role_of(alive, alive->mm) && !may)
+	role = cohort_vnode_role_of(alive, alive->mm);
+	if (!may && vn < max(role, cohort_vnode_said(alive->mm))) {
 		err = -EACCES;
-	else
-		set_mask_bits(&alive->mm->flags, COHORT_VNODE_BITS,
+	} else {
+		if (vn > role)
+			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
+		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
+	}
 	task_unlock(alive);
 	return err;
 }
@@ -529,11 +538,24 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodem
  * @task: the process
  * @nodemask: the nodes that are short of memory
  *
+ * One that was killed is waited for: it has no address space of its own while its pages are
+ * freed.  One that has left a role for one of less trust may have pages in the nodes it left.
+ *
  * Return: false for one that lives in other nodes.
  */
 bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask)
 {
-	return nodes_intersects(cohort_vnode_of(task)->nodes, *nodemask);
+	struct mm_struct *mm = READ_ONCE(task->signal->oom_mm);	/* stays as long as the signal */
+	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
+	bool eligible;
+
+	if (alive)
+		mm = alive->mm;
+	eligible = (mm && test_bit(COHORT_VNODE_LEFT, &mm->flags)) ||
+		   nodes_intersects(cohort_vnode_role_of(alive ?: task, mm)->nodes, *nodemask);
+	if (alive)
+		task_unlock(alive);
+	return eligible;
 }
 
 /* The OOM killer holds the task lock, or @task is current. */

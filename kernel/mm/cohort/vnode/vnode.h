@@ -13,6 +13,10 @@
 
 #include "../lib/arith_vnode.h"
 
+/* Of COHORT_VNODE_BITS: the role's number; pages of a role that was left may be in its nodes. */
+#define COHORT_VNODE_ROLE	0xfUL
+#define COHORT_VNODE_LEFT	62
+
 /**
  * struct cohort_vnode - one virtual memory node, which is also a role
  * @name: as the operator calls it
@@ -22,6 +26,7 @@
  * @cpus: online CPUs of these nodes; changes in CPU hotplug callbacks
  * @lent: its pages that hold page cache of others
  * @hand: frame where taking them back goes on; any value will do
+ * @barren: jiffies before which requests for its memory do not look for them again
  * @unusable_pct: share of its free memory that may be in pieces below order 4
  *	before kcompactd compacts it, percent; 0: as the kernel does
  * @tidy_wait: checks to skip before it does that again
@@ -38,6 +43,7 @@ struct cohort_vnode {
 	struct cpumask cpus;
 	atomic_long_t lent;
 	unsigned long hand;
+	unsigned long barren;
 	unsigned int unusable_pct;
 	int tidy_wait, tidy_defer;
 	atomic_long_t oom_kills;
