@@ -1,6 +1,7 @@
 """What a tree has otherwise is a variant of a hunk, and the tree chooses it."""
 
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -118,9 +119,12 @@ def test_a_variant_of_nothing_is_named(
 @pytest.mark.parametrize("variant", SERIES.variants, ids=lambda variant: variant.name)
 def test_a_tree_made_of_a_variant_chooses_it(variant: variants.Variant) -> None:
     """On the lines that a variant quotes neither its patch fits nor another variant of it."""
-    made = [make(hunk) for hunk in variant.hunks]
-    lines = list(made[0].head) + [line for x in made for line in ("\n", *x.quoted)]
-    lines = [*lines, *made[0].tail] if made[0].head else [x for one in made for x in one.quoted]
+    lines = []
+    for _, group in groupby(variant.hunks, key=lambda hunk: hunk.heading):
+        made = [make(hunk) for hunk in group]
+        gap = ("\n",) if made[0].head else ()
+        lines += [*made[0].head, *(line for one in made for line in (*gap, *one.quoted))]
+        lines += made[0].tail if made[0].head else ()
     [base] = [name for name in SERIES.names if name.startswith(variant.number)]
     wanted = [
         hunk
