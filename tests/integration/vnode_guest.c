@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * PID 1 of a small guest with the nodes "trusted" and "untrusted": a
- * process without privilege leaves no role, one that runs out of memory in a node
- * kills and stalls no process in the other, lent memory is counted where it lies and
- * comes back, and a node stays in one piece.
+ * process without privilege gets no more trust, one that runs out of memory in a node
+ * kills and stalls no process in the other, memory in a role that was left is not out of
+ * reach, lent memory is counted where it lies and comes back, and a node stays in one piece.
  * Prints "ok WHAT" or "not ok WHAT", a line a claim.
  */
 #define _GNU_SOURCE
@@ -42,8 +42,11 @@
 #define RESERVE "/proc/sys/vm/min_free_kbytes"
 #define LOAN "/data/loan"
 #define LOAN_SIZE (96 * MB)
+#define HELD (448 * MB)		/* more than half of the untrusted node */
 
 static pid_t warden;		/* a trusted process of another user */
+static pid_t slow;		/* exits late */
+static char *held;		/* its memory; the address is of every process */
 
 static bool make(const char *path)
 {
@@ -62,10 +65,16 @@ static bool says(const char *path, const char *value)
 	return !strcmp(text, value);
 }
 
+/* Memory that is not touched yet. */
+static char *map(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
 static char *touch(size_t size)
 {
-	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = map(size);
 
 	memset(p, 1, size);
 	return p;
@@ -266,6 +275,146 @@ static void out_of_memory(void)
 	waitpid(spared, NULL, 0);
 }
 
+/* A child that has stopped itself, or is gone. */
+static pid_t stopped(int (*run)(void))
+{
+	pid_t pid = child(run);
+
+	waitpid(pid, NULL, WUNTRACED);
+	return pid;
+}
+
+static void end_all(void)
+{
+	kill(-1, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+}
+
+/* Stays in its role, with less memory than any other process of these claims. */
+static int stays(void)
+{
+	put("/proc/self/vnode", "trusted");
+	touch(16 * MB);
+	return raise(SIGSTOP);
+}
+
+/* A user's process leaves a node that it has nearly filled. */
+static bool leave(void)
+{
+	put("/proc/self/vnode", "trusted");
+	while (number(NODES "trusted/free_kb") > 40 << 10)
+		touch(MB);
+	return !setuid(1000) && !prctl(PR_SET_DUMPABLE, 1) &&
+	       !put("/proc/self/vnode", "untrusted");
+}
+
+static int leaves(void)
+{
+	return leave() && raise(SIGSTOP);
+}
+
+/* The child has the memory of its parent, which is gone. */
+static int leaves_a_child(void)
+{
+	if (leave() && !fork())
+		pause();
+	return 0;
+}
+
+static int comes_late(void)
+{
+	put("/proc/self/vnode", "trusted");
+	touch(72 * MB);
+	return 0;
+}
+
+/* Leavers and their children are children of this process in the end. */
+static void leaving(int (*leaver)(void), const char *killed)
+{
+	int status, late, i;
+	pid_t spared, gone;
+
+	spared = stopped(stays);
+	stopped(leaver);
+	claim(number(NODES "trusted/free_kb") < 48 << 10, "a node is left nearly full");
+	waitpid(child(comes_late), &late, 0);
+	for (i = 0; i < 10 && !(gone = waitpid(-1, &status, WNOHANG)); i++)
+		sleep(1);
+	claim(gone > 0 && gone != spared && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+	      killed);
+	claim(!late, "the memory is for the role that was left");
+	claim(waitpid(spared, &status, WNOHANG) == 0, "a process that stayed lives");
+	end_all();
+}
+
+/* Has been in the role that runs out of memory, and has nothing there. */
+static int was_there(void)
+{
+	put("/proc/self/vnode", "trusted");
+	put("/proc/self/vnode", "untrusted");
+	touch(300 * MB);
+	return raise(SIGSTOP);
+}
+
+static int wants_too_much(void)
+{
+	put("/proc/self/vnode", "trusted");
+	touch(270 * MB);
+	return 0;
+}
+
+static void leaving_with_all(void)
+{
+	pid_t spared = stopped(was_there);
+	int status;
+
+	waitpid(child(wants_too_much), &status, 0);
+	claim(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the node's own process is killed");
+	claim(waitpid(spared, &status, WNOHANG) == 0, "what has nothing left there lives");
+	end_all();
+}
+
+static int exits_late(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	put("/proc/self/oom_score_adj", "500");
+	memset(held, 1, HELD);
+	return raise(SIGSTOP);
+}
+
+/*
+ * Runs out of memory while it reads another process's, which is therefore not freed when that
+ * process is killed, but by the OOM killer's reaper two seconds later.
+ */
+static int reads(void)
+{
+	char path[32], *p;
+	ssize_t n;
+
+	put("/proc/self/vnode", "untrusted");
+	snprintf(path, sizeof(path), "/proc/%d/mem", slow);
+	p = map(HELD);
+	n = pread(open(path, O_RDONLY), p, HELD, (off_t)held);
+	return n <= 0 || n >= (ssize_t)HELD;
+}
+
+static void slow_exit(void)
+{
+	unsigned long before = number(NODES "untrusted/oom_kills");
+	int status;
+
+	held = map(HELD);
+	slow = stopped(exits_late);
+	waitpid(child(reads), &status, 0);
+	claim(!status, "its reader outlives a process that exits late");
+	waitpid(slow, &status, 0);
+	claim(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+	      number(NODES "untrusted/oom_kills") == before + 1,
+	      "no second process is killed while the first one exits");
+	munmap(held, HELD);
+}
+
 static void hotplug(void)
 {
 	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/cpus", "0-1"), "all CPUs are near");
@@ -328,6 +477,33 @@ static void cpusets(void)
 	claim(stalled(CGROUPS "/phone/memory.pressure") == 0, "the other role did not stall");
 	kill(calm, SIGKILL);
 	waitpid(calm, NULL, 0);
+}
+
+/* An untrusted process, in a cpuset that has the trusted node only, and back again. */
+static int lent_trust(void)
+{
+	int root = open(CGROUPS "/cgroup.procs", O_WRONLY);
+
+	put("/proc/self/vnode", "untrusted");
+	claim(!put(CGROUPS "/front/cgroup.procs", "0") && says("/proc/self/vnode", "trusted"),
+	      "a cpuset gives more trust");
+	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	claim(put("/proc/self/vnode", "trusted") == -EACCES, "trust of a cpuset is not kept");
+	/* It is root's file, whatever process writes to it. */
+	claim(!put_fd(root, "0") && says("/proc/self/vnode", "untrusted"),
+	      "trust of a cpuset goes with it");
+	return 0;
+}
+
+static void cpuset_of_trust(void)
+{
+	int status;
+
+	claim(make(CGROUPS "/front") && !put(CGROUPS "/front/cpuset.mems", "0"),
+	      "there is a cpuset of the trusted node");
+	waitpid(child(lent_trust), &status, 0);
+	claim(!status, "a process was in it");
 }
 
 /* A cgroup of the user's own, below one that leaves it the untrusted node. */
@@ -398,7 +574,7 @@ static int wants_back(void)
 
 	put("/proc/self/vnode", "trusted");
 	syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64UL);
-	p = touch(190 * MB);
+	p = touch((number(NODES "trusted/free_kb") + lent / 2) << 10);
 	claim(on_node(p, TRUSTED) == PAGES, "the owner has its node's memory");
 	claim(number(LENDER) < lent * 3 / 4, "what was lent comes back for it");
 	return 0;
@@ -575,7 +751,12 @@ int main(int argc, char **argv)
 		claim(!status, "a setuid program was tried");
 		waitpid(child(inherits), NULL, 0);
 		out_of_memory();
+		leaving(leaves, "a process is killed for the memory it left");
+		leaving(leaves_a_child, "a child is killed for the memory its parent left");
+		leaving_with_all();
+		slow_exit();
 		cpusets();
+		cpuset_of_trust();
 		delegation();
 		lending();
 		waitpid(child(huge), NULL, 0);

@@ -424,7 +424,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	if (!may && vn < max(role, cohort_vnode_said(alive->mm))) {
 		err = -EACCES;
 	} else {
-		if (vn > role)
+		if (vn > min(role, cohort_vnode_said(alive->mm)))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
 		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
@@ -539,22 +539,29 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodem
  * @nodemask: the nodes that are short of memory
  *
  * One that was killed is waited for: it has no address space of its own while its pages are
- * freed.  One that has left a role for one of less trust may have pages in the nodes it left.
+ * freed.  One that has left a role for one of less trust may have much in the nodes it left.
  *
+ * Context: any that may take the task lock; sleeps not.
  * Return: false for one that lives in other nodes.
  */
 bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask)
 {
 	struct mm_struct *mm = READ_ONCE(task->signal->oom_mm);	/* stays as long as the signal */
 	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
-	bool eligible;
+	bool eligible, left;
 
 	if (alive)
 		mm = alive->mm;
-	eligible = (mm && test_bit(COHORT_VNODE_LEFT, &mm->flags)) ||
-		   nodes_intersects(cohort_vnode_role_of(alive ?: task, mm)->nodes, *nodemask);
-	if (alive)
-		task_unlock(alive);
+	eligible = nodes_intersects(cohort_vnode_role_of(alive ?: task, mm)->nodes, *nodemask);
+	left = !eligible && mm && test_bit(COHORT_VNODE_LEFT, &mm->flags);
+	if (!alive)
+		return eligible || left;
+	left = left && mmget_not_zero(mm);
+	task_unlock(alive);
+	if (left) {
+		eligible = cohort_vnode_left_much(mm, nodemask);
+		mmput_async(mm);
+	}
 	return eligible;
 }
 

@@ -75,6 +75,9 @@ void cohort_vnode_commit(void);
 const char *cohort_vnode_name(struct task_struct *task);
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
 
+/* left.c */
+bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes);
+
 /* lend.c */
 void cohort_vnode_returned(unsigned long pfn);
 struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);

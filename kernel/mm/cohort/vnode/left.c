@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a process has left in the nodes of a role that it left.
+ *
+ * Pages stay where they are when a process is given a role of less trust.  Where the role
+ * that was left runs out of memory, such a process is a victim like those of the role, if
+ * it has enough there for its death to help: what it shares with others is shared out.
+ */
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/pagewalk.h>
+#include <linux/sched/mm.h>
+
+#include "vnode.h"
+
+/* Parts of a page, which is shared out among as many processes. */
+#define LEFT_UNITS	256UL
+
+/* A part of the nodes that is worth a victim. */
+#define LEFT_PART	64
+
+/**
+ * struct cohort_left - what a walk of page tables has found
+ * @nodes: where to look
+ * @units: anonymous memory there, each page shared out among those that map it
+ * @enough: units at which the walk ends
+ */
+struct cohort_left {
+	const nodemask_t *nodes;
+	unsigned long units;
+	unsigned long enough;
+};
+
+static void cohort_left_count(struct cohort_left *left, struct page *page, unsigned long nr)
+{
+	struct folio *folio;
+	long sharers;
+
+	if (!page || !PageAnon(page) || !node_isset(page_to_nid(page), *left->nodes))
+		return;
+	folio = page_folio(page);
+	sharers = max(folio_mapcount(folio) / folio_nr_pages(folio), 1L);
+	left->units += nr * LEFT_UNITS / sharers;
+}
+
+static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
+			    struct mm_walk *walk)
+{
+	struct cohort_left *left = walk->private;
+	spinlock_t *ptl = pmd_trans_huge_lock(pmd, walk->vma);
+	pte_t *pte, *first;
+
+	if (ptl) {
+		if (pmd_present(*pmd))
+			cohort_left_count(left, pmd_page(*pmd), (end - addr) >> PAGE_SHIFT);
+		spin_unlock(ptl);
+		return left->units >= left->enough;
+	}
+	first = pte_offset_map_lock(walk->mm, pmd, addr, &ptl);
+	if (!first)
+		return 0;
+	for (pte = first; addr < end; pte++, addr += PAGE_SIZE) {
+		pte_t entry = ptep_get(pte);
+
+		if (pte_present(entry))
+			cohort_left_count(left, vm_normal_page(walk->vma, addr, entry), 1);
+	}
+	pte_unmap_unlock(first, ptl);
+	return left->units >= left->enough;
+}
+
+static const struct mm_walk_ops cohort_left_ops = {
+	.pmd_entry = cohort_left_walk,
+	.walk_lock = PGWALK_RDLOCK,
+};
+
+/**
+ * cohort_vnode_left_much() - has a process much memory in these nodes?
+ * @mm: its address space
+ * @nodes: nodes that are short of memory
+ *
+ * Context: sleeps not; the address space is in use.
+ * Return: true also if that cannot be found out, as a process could see to it.
+ */
+bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes)
+{
+	struct cohort_left left = { .nodes = nodes };
+	int nid;
+
+	for_each_node_mask(nid, *nodes)
+		left.enough += node_present_pages(nid) * LEFT_UNITS / LEFT_PART;
+	if (!mmap_read_trylock(mm))
+		return true;
+	walk_page_range(mm, 0, -1, &cohort_left_ops, &left);
+	mmap_read_unlock(mm);
+	return left.units >= left.enough;
+}
