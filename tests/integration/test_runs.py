@@ -114,8 +114,9 @@ def test_experiments_follow_the_launches(
     assert [name for name in metrics if found[name] is None] == []
     if workload == "cpb-fig3a":
         pages = sum(found[f"freed_pages_order{order}"] for order in range(11))
-        # Its memory and page tables, less what stays on the CPU's own lists.
-        assert 4 * 256 <= pages < 17 * 256
+        # Its memory and page tables, less what stays on the CPU's own lists; and what is drained
+        # from lists of others at that moment, 4 MiB at most.
+        assert 4 * 256 <= pages < (17 + 4) * 256
         assert found["own_ui_order4"] > 0.9, "two programs on one CPU share every block"
 
 
