@@ -54,7 +54,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "stock": (),
     "cohort": ("cohort",),
     "order9": ("cohort", "order9"),
-    "gcma": ("cohort", "android", "gcma"),
+    "gcma": ("cohort", "android", "gcma", "nowerror"),
     "debug": ("cohort", "debug", "kunit"),
     "lockstat": ("cohort", "lockstat"),
 }

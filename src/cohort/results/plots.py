@@ -115,7 +115,7 @@ def _draw_ui(results: Sequence[Result]) -> Figure:
     for order, ax in zip(UI_ORDERS, axes, strict=True):
         _lines(ax, results, f"ui_order{order}")
         _dashes(ax, results, f"ui_all_order{order}")
-        ax.set_title(f"order {order} ({_size(order)})")
+        ax.set_title(f"order {order} ({size_of(order)})")
         ax.set_ylim(0, 1.02)
         _shade_second_half(ax, results)
     figure.supxlabel("app launches", fontsize=9)
@@ -155,7 +155,7 @@ def _draw_composition(results: Sequence[Result]) -> Figure | None:
         width = float(shares.index[0]) * 2 if len(shares) else 1.0
         for name in map(str, shares):
             order, colour = _PIECES[name]
-            label = f"{_size(order, page_size)} (order {order})"
+            label = f"{size_of(order, page_size)} (order {order})"
             values = shares[name].to_numpy(dtype=float)
             ax.bar(shares.index, values, width, bottom, color=colour, label=label, aa=False)
             bottom += values
@@ -253,6 +253,7 @@ def _legend(figure: Figure, results: Sequence[Result]) -> None:
         figure.legend(handles, labels, loc="outside upper center", ncols=columns)
 
 
-def _size(order: int, page_size: int = PAGE) -> str:
+def size_of(order: int, page_size: int = PAGE) -> str:
+    """How large a piece of that order is, of pages of so many bytes."""
     kib = page_size << order >> 10
     return f"{kib} KiB" if kib < 1024 else f"{kib >> 10} MiB"

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cohort.results.catalogue import BY_NAME
-from cohort.results.plots import STYLE, colours, svg_text
+from cohort.results.plots import STYLE, colours, size_of, svg_text
 from cohort.results.sheet import Picture
 
 _WIDTH = 8.0
@@ -63,13 +63,8 @@ def _draw_orders(ax: Axes, picture: Picture) -> None:
         colour = colours(picture)[label]
         ax.fill_between(orders, low, high, color=colour, alpha=0.2)
         ax.plot(orders, median, color=colour, label=label, linewidth=1.6)
-    ax.set_xticks(range(1, 11), [_size(order) for order in range(1, 11)])
+    ax.set_xticks(range(1, 11), [size_of(order) for order in range(1, 11)])
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("a piece of")
     ax.set_ylabel("unusable share of free memory")
     ax.legend()
-
-
-def _size(order: int) -> str:
-    kib = 4 << order
-    return f"{kib} KiB" if kib < 1024 else f"{kib >> 10} MiB"
