@@ -10,7 +10,7 @@ from cohort.errors import Failed, UsageError
 from cohort.results.records import write_set
 from cohort.results.sheet import Sheet
 from cohort.results.suites import metrics_of, of_suite
-from cohort.suites.results import Case, Figure
+from cohort.suites.results import Case, Check, Figure, Outcome
 from cohort.suites.schema import load_suite
 
 NAMES = list(load_suite("userland").case)
@@ -48,7 +48,8 @@ def left(where: Path, policy: str, hour: int, names: list[str] = NAMES, **meta: 
         "ui4": {"value": 0.25, "unit": "share"},
         "kills": {"value": 1.0, "unit": ""},
     }
-    cases = [{"name": name, "status": "pass", "figures": figures} for name in names]
+    rest = {"status": "pass", "checks": [], "costs": {}, "figures": figures}
+    cases = [{"name": name, **rest} for name in names]
     cases[0]["status"] = "fail"
     (place / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
 
@@ -92,7 +93,30 @@ def test_runs_that_nobody_could_repeat_are_refused(tmp_path: Path) -> None:
 
 
 def test_figures_without_a_metric_are_left_out() -> None:
+    suite = load_suite("userland")
     case = Case("a", "pass", figures={"s": Figure(1.5, "s"), "other": Figure(3)})
-    assert metrics_of("userland", [case]) == {"userland_s": 1.5, "userland_failed": 0}
-    with pytest.raises(UsageError, match="suite mine: no figure of its cases is a metric"):
-        metrics_of("mine", [case])
+    outcome = Outcome("none", (case,))
+    found = metrics_of(suite, outcome, outcome)
+    assert (found["userland_s"], found["userland_failed"]) == (1.5, 0)
+    assert "userland_other" not in found
+
+
+def test_cases_and_checks_are_counted_and_compared_with_the_first_policy() -> None:
+    checks = (Check("1", "pass"), Check("2", "fail"))
+    first = Outcome("none", (Case("a", "pass", checks=checks), Case("b", "skip")))
+    checks = (Check("1", "pass"), Check("2", "pass"))
+    other = Outcome("region", (Case("a", "pass", checks=checks), Case("b", "splat")))
+    assert metrics_of(load_suite("fio"), other, first) == {
+        **{"suite_pass": 1, "suite_fail": 0, "suite_skip": 0, "suite_timeout": 0},
+        **{"suite_splat": 1, "suite_died": 0, "suite_differs": 2},
+        **{"suite_checks_pass": 2, "suite_checks_fail": 0, "suite_checks_skip": 0},
+    }
+
+
+def test_the_first_policy_is_the_one_that_ran_first(tmp_path: Path) -> None:
+    left(tmp_path, "pcpa", 3)
+    left(tmp_path, "region", 1)
+    region, pcpa = of_suite(tmp_path)
+    assert (region.label, region.metrics["suite_differs"]) == ("region", 0)
+    assert region.command == "cohort suite userland --policies region,pcpa --memory 2048"
+    assert pcpa.metrics["suite_pass"] == len(NAMES) - 1

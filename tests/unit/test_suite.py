@@ -47,7 +47,7 @@ def _out(line: str) -> dict[str, Any]:
 
 
 def test_every_suite_of_the_lab_is_well_formed() -> None:
-    assert {"fio", "selftests-mm", "stress-ng-vm"} <= set(suite_names())
+    assert {"fio", "selftests", "selftests-mm", "stress-ng-vm", "trinity"} <= set(suite_names())
     for name in suite_names():
         suite = load_suite(name)
         assert suite.case
@@ -472,13 +472,13 @@ def test_what_is_missing_on_the_host_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_out: Path
 ) -> None:
     with pytest.raises(UsageError, match="has no tools/testing/selftests/mm"):
-        selftests.install("mm", tmp_path, "id")
+        selftests.install(["mm"], tmp_path, "id")
     makefile = tmp_path / selftests.WHERE / "mm" / "Makefile"
     makefile.parent.mkdir(parents=True)
     makefile.write_text("all:\n")
-    monkeypatch.setattr(selftests, "HEADERS", {"no/such.h": "libno-dev"})
+    monkeypatch.setattr(selftests, "HEADERS", {"mm": {"no/such.h": "libno-dev"}})
     with pytest.raises(MissingTool, match=re.escape("no/such.h is not installed")) as missing:
-        selftests.install("mm", tmp_path, "id")
+        selftests.install(["mm"], tmp_path, "id")
     assert missing.value.hint == "apt-get install libno-dev"
 
 

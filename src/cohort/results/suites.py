@@ -1,4 +1,4 @@
-"""Records of a suite's runs: the figures of its cases as metrics, a record a policy."""
+"""Records of a suite's runs: what its cases came to, and their figures, as metrics of a policy."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,58 +9,90 @@ from cohort import host
 from cohort.errors import UsageError
 from cohort.results.catalogue import BY_NAME
 from cohort.results.records import NO_SEED, ONE_BUILD, ONE_PHONE, Record, check_build, check_commit
-from cohort.suites.results import FAILURES, Case, Figure, whole
+from cohort.suites.results import (
+    FAILURES,
+    Case,
+    Check,
+    Figure,
+    Outcome,
+    Status,
+    differences,
+    whole,
+)
 from cohort.suites.schema import Suite, load_suite
+
+STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
+"""What a case can come to."""
+OF_CHECKS: tuple[Status, ...] = ("pass", "fail", "skip")
+"""What a check of a case can come to."""
 
 
 def of_suite(directory: Path) -> list[Record]:
     """The records of what `cohort suite NAME` left in out/suites/runs/NAME, a policy each.
 
-    UsageError for a directory without runs, runs of a part of the suite, of a changed checkout, or
-    of a suite without figures that are metrics; Failed for runs of more than one build or machine.
+    UsageError for a directory without runs, runs of a part of the suite or of a changed checkout;
+    Failed for runs of more than one build or machine.
     """
-    places = sorted(path.parent for path in directory.glob("*/meta.json"))
-    if not places:
+    found = [(_read_meta(path), path.parent) for path in directory.glob("*/meta.json")]
+    if not found:
         raise UsageError(f"{directory}: no finished run of a suite is there")
-    metas = [json.loads((x / "meta.json").read_text(encoding="utf-8")) for x in places]
+    found.sort(key=lambda run: str(run[0]["ended"]))
+    metas, places = [meta for meta, _ in found], [place for _, place in found]
     suite = load_suite(str(metas[0]["suite"]))
     command = _command(suite, metas)
+    outcomes = [_outcome(suite, meta, place) for meta, place in zip(metas, places, strict=True)]
     records = [
-        _record(suite, meta, place, command) for meta, place in zip(metas, places, strict=True)
+        _record(suite, meta, place, command, metrics_of(suite, outcome, outcomes[0]))
+        for meta, place, outcome in zip(metas, places, outcomes, strict=True)
     ]
     check_build(records, "the runs do not make one table", (*ONE_BUILD, *ONE_PHONE))
     return records
 
 
+def _read_meta(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
 def _command(suite: Suite, metas: Sequence[Mapping[str, Any]]) -> str:
-    """What makes the runs again, in the order in which they were made."""
-    ordered = sorted(metas, key=lambda meta: str(meta["ended"]))
-    policies = ",".join(str(meta["policy"]) for meta in ordered)
+    """What makes the runs again, in the order in which they were made: the first policy is the one
+    that the others are compared with."""
+    policies = ",".join(str(meta["policy"]) for meta in metas)
     words = f"cohort suite {suite.name} --policies {policies}"
     memory, cpus = metas[0]["memory_mb"], metas[0]["cpus"]
     words += f" --memory {memory}" if memory != suite.memory_mb else ""
     return words + (f" --cpus {cpus}" if cpus != suite.cpus else "")
 
 
-def _record(suite: Suite, meta: Mapping[str, Any], place: Path, command: str) -> Record:
+def _outcome(suite: Suite, meta: Mapping[str, Any], place: Path) -> Outcome:
+    """What the suite came to under a policy; UsageError for a changed checkout or a part of it."""
     check_commit(f"{suite.name} under {meta['policy']}", str(meta["cohort_git"]))
     lines = (place / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-    cases = [_case(json.loads(line)) for line in lines]
+    cases = tuple(_case(json.loads(line)) for line in lines)
     if [case.name for case in cases] != list(suite.case):
         raise UsageError(
             f"{place}: not every case of the suite {suite.name}", "run it without --case"
         )
+    return Outcome(str(meta["policy"]), cases)
+
+
+def _record(
+    suite: Suite,
+    meta: Mapping[str, Any],
+    place: Path,
+    command: str,
+    metrics: dict[str, int | float],
+) -> Record:
     said = [x.read_bytes() for x in sorted(place.glob("boot-*/records.jsonl"))]
     return Record(
         label=str(meta["policy"]),
         seed=NO_SEED,
         workload=suite.name,
-        launches=len(cases),
+        launches=len(suite.case),
         command=command,
         commit=meta["cohort_git"],
         workload_digest=meta["suite_id"],
         records_id=host.digest(*said)[:16],
-        metrics=metrics_of(suite.name, cases),
+        metrics=metrics,
         **{name: meta[name] for name in _AS_IN_META},
     )
 
@@ -73,24 +105,30 @@ _AS_IN_META = (
 
 def _case(said: Mapping[str, Any]) -> Case:
     """A line of cases.jsonl, as far as records want it."""
-    figures = {name: Figure(**figure) for name, figure in said["figures"].items()}
-    return Case(said["name"], said["status"], figures=figures)
+    return Case(
+        said["name"],
+        said["status"],
+        checks=tuple(Check(**check) for check in said["checks"]),
+        costs=said["costs"],
+        figures={name: Figure(**figure) for name, figure in said["figures"].items()},
+    )
 
 
-def metrics_of(suite: str, cases: Sequence[Case]) -> dict[str, int | float]:
-    """The figures of all cases as SUITE_FIGURE, of each as SUITE_CASE_FIGURE, and how many cases
-    failed; those of them that the catalogue of metrics knows.
-
-    UsageError if it knows no figure of the suite.
-    """
-    found = {f"{suite}_{name}": figure for name, figure in whole(cases).items()}
-    for case in cases:
+def metrics_of(suite: Suite, outcome: Outcome, first: Outcome) -> dict[str, int | float]:
+    """How many cases and checks came to what, how many results are not those of `first`; and the
+    figures of all cases as SUITE_FIGURE, of each as SUITE_CASE_FIGURE: those of them that the
+    catalogue of metrics knows."""
+    found = {f"{suite.name}_{name}": figure for name, figure in whole(outcome.cases).items()}
+    for case in outcome.cases:
         for name, figure in case.figures.items():
-            found[f"{suite}_{case.name}_{name}".replace("-", "_")] = figure
-    if BY_NAME.keys().isdisjoint(found):
-        raise UsageError(f"suite {suite}: no figure of its cases is a metric")
-    found[f"{suite}_failed"] = Figure(sum(case.status in FAILURES for case in cases))
-    return {name: _number(figure) for name, figure in found.items() if name in BY_NAME}
+            found[f"{suite.name}_{case.name}_{name}".replace("-", "_")] = figure
+    cases, checks = outcome.counts(), outcome.check_counts()
+    told = {f"suite_{status}": cases[status] for status in STATUSES}
+    told |= {f"suite_checks_{status}": checks[status] for status in OF_CHECKS}
+    told["suite_differs"] = len(differences((first, outcome), suite.cost_bound))
+    told[f"{suite.name}_failed"] = sum(cases[status] for status in FAILURES)
+    numbers = {name: _number(figure) for name, figure in found.items()} | told
+    return {name: number for name, number in numbers.items() if name in BY_NAME}
 
 
 def _number(figure: Figure) -> int | float:

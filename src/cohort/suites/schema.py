@@ -52,7 +52,8 @@ Package = Annotated[str, AfterValidator(_package)]
 class Suite(BaseModel):
     """Commands for the guest's shell, run in the directory of the suite's files, one by one.
 
-    `selftests` is a directory of the kernel's own tests, which is built and brought along;
+    `selftests` are directories of the kernel's own tests, which are built and brought along; of
+    one the files are in the suite's directory, of several each has a folder of its name there.
     `sources` one beside the suite's file, whose C files are each compiled, static, and whose shell
     scripts are copied. `debian` says that an initramfs is no root for it: it needs programs or
     libraries of Debian, or a disk. `packages` are in the root beside those that every root has;
@@ -68,7 +69,7 @@ class Suite(BaseModel):
 
     name: CaseName
     title: str
-    selftests: str | None = None
+    selftests: list[CaseName] = []
     sources: str | None = None
     debian: bool = False
     deterministic: bool = False

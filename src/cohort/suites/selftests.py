@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from cohort import host, paths
@@ -10,41 +11,52 @@ from cohort.kernel import build
 from cohort.kernel.build import ARCHES
 
 HEADERS = {
-    "sys/capability.h": "libcap-dev",
-    "numa.h": "libnuma-dev",
-    "liburing.h": "liburing-dev",
+    "mm": {
+        "sys/capability.h": "libcap-dev",
+        "numa.h": "libnuma-dev",
+        "liburing.h": "liburing-dev",
+    },
+    "memfd": {"fuse/fuse.h": "libfuse-dev"},
 }
-"""What the tests include of other libraries, and the packages that have it."""
+"""What the tests of a directory include of other libraries, and the packages that have it."""
 WHERE = "tools/testing/selftests"
 _INCLUDE = Path("/usr/include")
 _ERROR_LINES = 12
 
 
-def install(directory: str, tree: Path, tree_id: str) -> Path:
-    """The installed tests of a directory of `tree`, built once for the tree and the compiler.
+def install(directories: Sequence[str], tree: Path, tree_id: str) -> Path:
+    """The installed tests of these directories of `tree`, built once for the tree and the compiler:
+    the files of one, or a folder for each of several.
 
     Raises UsageError if the tree has no such tests, MissingTool for a header of a library, and
     BuildError for tests that do not build.
     """
-    if not (tree / WHERE / directory / "Makefile").is_file():
-        raise UsageError(f"{tree} has no {WHERE}/{directory}")
-    for header, package in HEADERS.items():
-        if not (_INCLUDE / header).is_file():
-            raise MissingTool(f"{header} is not installed", f"apt-get install {package}")
+    for directory in directories:
+        _check(directory, tree)
     host.need("rsync")
-    key = host.digest(tree_id, directory, host.version("gcc"))[:16]
+    key = host.digest(tree_id, *directories, host.version("gcc"))[:16]
     made = paths.made("suites", "selftests") / key
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
             part = made.with_suffix(".part")
             shutil.rmtree(part, ignore_errors=True)
-            _build(directory, tree, part)
-            shutil.move(part / "installed" / directory, made)
+            _build(directories, tree, part)
+            alone = directories[0] if len(directories) == 1 else ""
+            shutil.move(part / "installed" / alone, made)
             shutil.rmtree(part)
     return made
 
 
-def _build(directory: str, tree: Path, part: Path) -> None:
+def _check(directory: str, tree: Path) -> None:
+    """UsageError if there are no such tests, MissingTool if they cannot be built here."""
+    if not (tree / WHERE / directory / "Makefile").is_file():
+        raise UsageError(f"{tree} has no {WHERE}/{directory}")
+    for header, package in HEADERS.get(directory, {}).items():
+        if not (_INCLUDE / header).is_file():
+            raise MissingTool(f"{header} is not installed", f"apt-get install {package}")
+
+
+def _build(directories: Sequence[str], tree: Path, part: Path) -> None:
     """Headers into `part`/headers and the tests of it; the tree itself is left as it is."""
     part.mkdir(parents=True)
     headers, source = part / "headers", part / "source"
@@ -53,7 +65,7 @@ def _build(directory: str, tree: Path, part: Path) -> None:
     _make([*kernel, "headers"], part)
     _copy_tests(tree, source)
     words = [str(host.need("make")), "-C", str(source / WHERE), f"-j{os.cpu_count() or 1}"]
-    words += [f"TARGETS={directory}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"]
+    words += [f"TARGETS={' '.join(directories)}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"]
     # 6.12.117's khugepaged.c forgets to include what defines it.
     words += ["EXTRA_CFLAGS=-DKSFT_SKIP=4"]
     words += [f"INSTALL_PATH={part}/installed", "ARCH=x86_64", "install"]

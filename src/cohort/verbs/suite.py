@@ -203,7 +203,7 @@ def _plan(
     from cohort.suites.runner import Plan
 
     files = suite.files
-    if suite.selftests is not None:
+    if suite.selftests:
         tree = source.fetch(board.task("unpacking the kernel source, MiB"))
         files = selftests.install(suite.selftests, tree, kernel.tree_id)
     if suite.sources is not None:
