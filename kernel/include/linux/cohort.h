@@ -121,6 +121,9 @@ void cohort_zone_drain(unsigned int cpu, struct zone *zone);
 bool __cohort_drain_due(unsigned int cpu, const struct zone *zone);
 #define cohort_drain_zone(...)	COHORT_WHEN(cohort_enabled(), cohort_zone_drain(__VA_ARGS__))
 #define cohort_drain_due(...)	(cohort_enabled() && __cohort_drain_due(__VA_ARGS__))
+/* What this CPU has at hand and does not use goes back, now and then. */
+bool cohort_magazine_age(struct zone *zone);
+#define cohort_age(zone)	(cohort_enabled() && cohort_magazine_age(zone))
 
 /* A page is asked for: of the request's domain; after the free lists had none; or of another. */
 struct page *__cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp, unsigned int alloc_flags,
@@ -168,6 +171,8 @@ unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark);
 unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx, int order,
 				     unsigned long stock);
 void __cohort_kswapd_ran(unsigned long nr);
+unsigned long __cohort_high_mark(const struct zone *zone);
+#define cohort_high_mark(z)	(cohort_enabled() ? __cohort_high_mark(z) : high_wmark_pages(z))
 #define cohort_balance_mark(zone, mark) (cohort_enabled() ? cohort_zone_aim(zone, mark) : (mark))
 #define cohort_kswapd_target(pgdat, idx, order, stock) \
 	(cohort_sizing() ? __cohort_kswapd_target(pgdat, idx, order, stock) : (stock))
@@ -180,12 +185,8 @@ unsigned long long __cohort_watermark_gap(unsigned long long stock);
 #define cohort_watermark_gap(stock) (cohort_sizing() ? __cohort_watermark_gap(stock) : (stock))
 
 /* The mark for a process that takes a page: a boost of the lowest one is kswapd's. */
-static inline unsigned long cohort_own_mark(const struct zone *zone, unsigned int which)
-{
-	if (cohort_sizing() && which == WMARK_MIN)
-		return zone->_watermark[WMARK_MIN];
-	return wmark_pages(zone, which);
-}
+#define cohort_own_mark(zone, which) (cohort_sizing() && (which) == WMARK_MIN ? \
+	(zone)->_watermark[WMARK_MIN] : wmark_pages(zone, which))
 
 /* Is one use enough for a mapped file page to stay?  And one by this process none? */
 #define cohort_touched_stays()	cohort_scope_enabled()
@@ -211,6 +212,10 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	(cohort_vnode_enabled() ? __cohort_vnode_bind(gfp, nid, mask, &(nodemask_t){}) : (mask))
 #define cohort_vnode_take_back(gfp, order, nodemask) \
 	(cohort_vnode_lending() && (nodemask) && __cohort_vnode_take_back(gfp, order, nodemask))
+/* Where a page goes that the kernel moves for itself: it stays with its role. */
+nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask);
+#define cohort_vnode_target(reason, nid, mask) \
+	(cohort_vnode_enabled() ? __cohort_vnode_target(reason, nid, mask) : (mask))
 void __cohort_vnode_moved(unsigned long from, unsigned long to);
 #define cohort_vnode_moved(a, b) COHORT_WHEN(cohort_vnode_lending(), __cohort_vnode_moved(a, b))
 
@@ -219,13 +224,8 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 #define cohort_vnode_decides(nodemask) (cohort_vnode_enabled() && (nodemask))
 
 /* A new address space has the role of its parent's, and is a client as it was; exec, too. */
-static inline void cohort_mm_inherit(struct mm_struct *mm)
-{
-	u64 mask = (IS_ENABLED(CONFIG_COHORT_VNODE) ? COHORT_VNODE_BITS : 0) |
-		   (IS_ENABLED(CONFIG_COHORT_PCPA) ? BIT_ULL(COHORT_ENTITLED_BIT) : 0);
-
-	mm->flags |= mask ? READ_ONCE(current->mm->flags) & mask : 0;
-}
+void __cohort_mm_inherit(struct mm_struct *mm);
+#define cohort_mm_inherit(mm)	COHORT_WHEN(IS_ENABLED(CONFIG_COHORT), __cohort_mm_inherit(mm))
 
 #ifdef CONFIG_COHORT
 /* Free pages that have an owner: no watermark counts them. */

@@ -81,7 +81,7 @@
 #define COHORT_ROUND		MAX(SZ_128K >> PAGE_SHIFT, COHORT_SET_PAGES)
 
 /* The room of a magazine: each owner's pages, and owners. */
-#define COHORT_ROUNDS		(2 * COHORT_ROUND)
+#define COHORT_ROUNDS		MAX(SZ_256K >> PAGE_SHIFT, COHORT_ROUND)
 #define COHORT_SLOTS		16U
 
 /* Largest order that breaches a block: what the kernel cannot do without. */
@@ -158,6 +158,7 @@ struct cohort_block {
  * @zone: the zone, whose lock protects all below
  * @nr_blocks: blocks on all lists
  * @nr_free: sum of their nr_free
+ * @nr_whole: free pieces of the order of a block: fixed ones that are wholly free
  * @nonempty: bit b set if and only if list[b] is not empty, b < COHORT_BUSY
  * @list: blocks by bucket, and the busy ones
  * @young: block that was acquired last; what empties blocks spares it
@@ -171,6 +172,7 @@ struct cohort_room {
 	struct zone *zone;
 	unsigned int nr_blocks;
 	unsigned long nr_free;
+	unsigned long nr_whole;
 	unsigned long nonempty;
 	struct list_head list[COHORT_BUCKETS + 1];
 	struct cohort_block *young;
@@ -184,11 +186,13 @@ struct cohort_room {
  * struct cohort_rounds - pages of one owner in a magazine
  * @id: of the owner's domain
  * @nr: how many
+ * @idle: not used since the magazine was aged
  * @page: the pages; the last one is the next to be taken
  */
 struct cohort_rounds {
 	unsigned int id;
-	unsigned int nr;
+	unsigned short nr;
+	bool idle;
 	struct page *page[COHORT_ROUNDS];
 };
 
@@ -432,6 +436,7 @@ unsigned long cohort_soft(void);
 /* core/process.c */
 struct cohort_domain *cohort_mm_domain(struct mm_struct *mm);
 void cohort_class_note(struct task_struct *task);
+bool cohort_borrows_mm(const struct task_struct *task);
 void cohort_each_process(void (*note)(struct task_struct *task));
 
 /* core/compact.c */
@@ -487,6 +492,9 @@ struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
 
 /* host/mempolicy.h */
 struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
+
+/* vnode/vnode.c, called from there */
+nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm);
 
 #ifdef CONFIG_COHORT_DEBUG
 void cohort_check_room(struct cohort_room *room);

@@ -142,12 +142,31 @@ static void cohort_role_note(struct task_struct *task)
  */
 void __cohort_class_changed(struct task_struct *task)
 {
-	struct task_struct *p = find_lock_task_mm(task);
+	struct task_struct *p;
 
+	if (cohort_borrows_mm(task))
+		return;
+	p = find_lock_task_mm(task);
 	if (!p)
 		return;
 	cohort_role_note(p);
 	task_unlock(p);
+}
+
+/**
+ * __cohort_mm_inherit() - a process forks, or executes a program
+ * @mm: its new address space
+ *
+ * oom_score_adj is inherited, too, and so is what it means.
+ */
+void __cohort_mm_inherit(struct mm_struct *mm)
+{
+	u64 mask = (IS_ENABLED(CONFIG_COHORT_VNODE) ? COHORT_VNODE_BITS : 0) |
+		   (IS_ENABLED(CONFIG_COHORT_PCPA) ? BIT_ULL(COHORT_ENTITLED_BIT) : 0);
+
+	mm->flags |= mask ? READ_ONCE(current->mm->flags) & mask : 0;
+	if (cohort_scope_enabled())
+		cohort_scope_note(mm, READ_ONCE(current->signal->oom_score_adj));
 }
 
 #ifndef CONFIG_NUMA

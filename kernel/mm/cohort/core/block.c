@@ -71,6 +71,8 @@ static void cohort_block_count(struct cohort_block *blk, unsigned int order, int
 	int delta = pieces * (1 << order);
 
 	cz->pieces[order] += pieces;
+	if (order == blk->order)
+		room->nr_whole += pieces;
 	blk->nr_free += delta;
 	room->nr_free += delta;
 	if (!had)

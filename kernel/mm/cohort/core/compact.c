@@ -315,7 +315,8 @@ static bool cohort_lock_is_short(struct folio *folio)
 	if (!folio_trylock(folio))
 		return false;
 	mapping = folio_mapping(folio);
-	device = mapping && sb_is_blkdev_sb(mapping->host->i_sb);
+	/* The swap cache, of pages that no process maps, has no inode. */
+	device = mapping && mapping->host && sb_is_blkdev_sb(mapping->host->i_sb);
 	folio_unlock(folio);
 	return device;
 }

@@ -100,6 +100,7 @@ struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
 		return NULL;
 	if ((slot->id == id && slot->nr) || (room && cohort_rounds_refill(mag, slot, room)))
 		page = slot->page[--slot->nr];
+	slot->idle = false;
 	cohort_magazine_unlock(mag, flags);
 	return page;
 }
@@ -142,6 +143,7 @@ static void cohort_rounds_add(struct cohort_rounds *slot, unsigned int id, struc
 			      unsigned int nr)
 {
 	slot->id = id;
+	slot->idle = false;
 	memcpy(slot->page + slot->nr, page, nr * sizeof(*page));
 	slot->nr += nr;
 }
@@ -283,6 +285,49 @@ void __cohort_free_folios(struct folio_batch *folios)
 	folios->nr = left;
 }
 
+static bool cohort_magazine_empty(const struct cohort_magazine *mag)
+{
+	unsigned int i;
+
+	for (i = 0; i < COHORT_SLOTS; i++)
+		if (READ_ONCE(mag->slot[i].nr))
+			return false;
+	return true;
+}
+
+/*
+ * The pages of some slots go back into their blocks: those of an owner, 0 for any, and
+ * perhaps only what has not been used since the last look.
+ */
+static void cohort_magazine_empty_slots(struct zone *zone, struct cohort_magazine *mag,
+					unsigned int id, bool aged)
+{
+	unsigned int i = id ? cohort_slot_of(id) : 0;
+	unsigned int end = id ? i + 1 : COHORT_SLOTS;
+	struct page *out[COHORT_ROUNDS];
+	unsigned long flags;
+
+	/*
+	 * Not without the lock: what is being filled has seen the magazine open.
+	 * Interrupts that try the lock go on without it.
+	 */
+	spin_lock_irqsave(&mag->lock, flags);
+	for (; i < end; i++) {
+		struct cohort_rounds *slot = &mag->slot[i];
+		unsigned int nr = slot->nr;
+		bool used = aged && !slot->idle;
+
+		slot->idle = true;
+		if (!nr || used || (id && slot->id != id))
+			continue;
+		cohort_rounds_eject(slot, nr, out);
+		spin_unlock_irqrestore(&mag->lock, flags);
+		cohort_buddy_free_bulk(zone, out, nr);
+		spin_lock_irqsave(&mag->lock, flags);
+	}
+	spin_unlock_irqrestore(&mag->lock, flags);
+}
+
 /**
  * cohort_magazine_drain() - put a magazine's pages back into their blocks
  * @zone: zone of the magazine
@@ -291,27 +336,28 @@ void __cohort_free_folios(struct folio_batch *folios)
  */
 void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id)
 {
-	struct cohort_magazine *mag = per_cpu_ptr(zone->cohort->magazine, cpu);
-	struct page *out[COHORT_ROUNDS];
-	unsigned long flags;
-	unsigned int i = id ? cohort_slot_of(id) : 0;
-	unsigned int end = id ? i + 1 : COHORT_SLOTS;
-	unsigned int nr;
+	cohort_magazine_empty_slots(zone, per_cpu_ptr(zone->cohort->magazine, cpu), id, false);
+}
 
-	for (; i < end; i++) {
-		struct cohort_rounds *slot = &mag->slot[i];
+/**
+ * cohort_magazine_age() - what this CPU has not used lately goes back
+ * @zone: zone of the magazine
+ *
+ * Called as often as the per-CPU lists of the page allocator shrink.
+ *
+ * Return: true if there is something left, for the next time.
+ */
+bool cohort_magazine_age(struct zone *zone)
+{
+	struct cohort_magazine *mag;
 
-		/*
-		 * Not without the lock: what is being filled has seen the magazine open.
-		 * Interrupts that try the lock go on without it.
-		 */
-		spin_lock_irqsave(&mag->lock, flags);
-		nr = slot->nr && (!id || slot->id == id) ?
-		     cohort_rounds_eject(slot, slot->nr, out) : 0;
-		spin_unlock_irqrestore(&mag->lock, flags);
-		if (nr)
-			cohort_buddy_free_bulk(zone, out, nr);
-	}
+	if (!zone->cohort)
+		return false;
+	mag = raw_cpu_ptr(zone->cohort->magazine);
+	if (cohort_magazine_empty(mag))
+		return false;
+	cohort_magazine_empty_slots(zone, mag, 0, true);
+	return !cohort_magazine_empty(mag);
 }
 
 /**
@@ -334,16 +380,6 @@ unsigned long cohort_magazine_nr(const struct zone *zone, unsigned int id)
 			nr += READ_ONCE(slot->nr);
 	}
 	return nr;
-}
-
-static bool cohort_magazine_empty(const struct cohort_magazine *mag)
-{
-	unsigned int i;
-
-	for (i = 0; i < COHORT_SLOTS; i++)
-		if (READ_ONCE(mag->slot[i].nr))
-			return false;
-	return true;
 }
 
 /**

@@ -98,23 +98,41 @@ static bool cohort_packing(void)
 	return smp_load_acquire(&cohort_taking) && READ_ONCE(cohort_scheme)->packed;
 }
 
+/*
+ * Pages of blocks are free for all in need, so they count, but for half of the gap between
+ * the marks at most: requests keep the stock marks, and were the zone balanced below the
+ * low one, each would go the slow way.
+ */
+static unsigned long cohort_zone_counted(const struct zone *zone)
+{
+	return min(READ_ONCE(zone->cohort_soft),
+		   (high_wmark_pages(zone) - low_wmark_pages(zone)) / 2);
+}
+
+/**
+ * __cohort_high_mark() - from how much on a zone is no longer short of memory
+ * @zone: the zone
+ *
+ * Where kswapd stops at the latest: per-CPU lists stay short below it.
+ */
+unsigned long __cohort_high_mark(const struct zone *zone)
+{
+	return high_wmark_pages(zone) - cohort_zone_counted(zone);
+}
+
 /**
  * cohort_zone_aim() - how much is free when kswapd has done enough
  * @zone: the zone
  * @mark: as stock has it
  *
- * Pages of blocks are free for all in need, so they count,
- * but for half of the gap between the marks at most: requests keep the stock marks, and
- * were the zone balanced below the low one, each would go the slow way.  The headroom
- * stands on top: what the marks have is not for domains and I/O buffers to take.  It is not
- * asked for where there is little to reclaim: kswapd would never rest.
+ * The headroom stands on top: what the marks have is not for domains and I/O buffers to
+ * take.  It is not asked for where there is little to reclaim: kswapd would never rest.
  */
 unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark)
 {
-	unsigned long gap = high_wmark_pages(zone) - low_wmark_pages(zone);
 	unsigned long headroom = cohort_zone_headroom(zone);
 
-	mark -= min(READ_ONCE(zone->cohort_soft), gap / 2);
+	mark -= cohort_zone_counted(zone);
 	if (cohort_packing() && zone_reclaimable_pages(zone) >= 2 * headroom)
 		mark += headroom;
 	return mark;

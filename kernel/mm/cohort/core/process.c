@@ -20,9 +20,60 @@
 
 #include "../cohort.h"
 
+/**
+ * cohort_borrows_mm() - is this a vfork child that executes no other program yet?
+ * @task: the task
+ *
+ * What is said of it is not said of its parent, whose memory it uses.
+ */
+bool cohort_borrows_mm(const struct task_struct *task)
+{
+	/* Threads of the kernel use the field otherwise. */
+	return READ_ONCE(task->vfork_done) && !(task->flags & PF_KTHREAD);
+}
+
 static enum cohort_class cohort_class_now(const struct task_struct *task)
 {
 	return cohort_class_of(READ_ONCE(task->signal->oom_score_adj));
+}
+
+#ifdef CONFIG_MEMCG
+/* Under RCU. */
+static const struct task_struct *cohort_mm_owner(const struct mm_struct *mm)
+{
+	return rcu_dereference(mm->owner);
+}
+
+/* Neither a vfork child speaks for what it borrows nor a thread of the kernel. */
+static bool cohort_speaks_for_mm(const struct task_struct *task)
+{
+	const struct task_struct *owner = cohort_mm_owner(task->mm);
+
+	return !owner || owner->signal == task->signal;
+}
+#else
+static const struct task_struct *cohort_mm_owner(const struct mm_struct *mm)
+{
+	return current->mm == mm ? current : NULL;
+}
+
+static bool cohort_speaks_for_mm(const struct task_struct *task)
+{
+	return !cohort_borrows_mm(task);
+}
+#endif
+
+/* A fault may be another process's: it writes into this one's memory. */
+static enum cohort_class cohort_class_of_mm(const struct mm_struct *mm)
+{
+	const struct task_struct *owner;
+	enum cohort_class class;
+
+	rcu_read_lock();
+	owner = cohort_mm_owner(mm);
+	class = owner ? cohort_class_now(owner) : COHORT_NORMAL;
+	rcu_read_unlock();
+	return class;
 }
 
 /* The first anonymous page of an address space makes its domain. */
@@ -41,10 +92,10 @@ static struct cohort_domain *cohort_mm_create(struct mm_struct *mm)
 	}
 	/* After it can be found, and until it holds: a write in between is not lost. */
 	do {
-		class = cohort_class_now(current);
+		class = cohort_class_of_mm(mm);
 		WRITE_ONCE(dom->class, class);
 		smp_mb();	/* pairs with the one in cohort_class_note() */
-	} while (class != cohort_class_now(current));
+	} while (class != cohort_class_of_mm(mm));
 	return dom;
 }
 
@@ -107,7 +158,8 @@ void cohort_each_process(void (*note)(struct task_struct *task))
 		p = find_lock_task_mm(task);
 		if (!p)
 			continue;
-		note(p);
+		if (cohort_speaks_for_mm(p))
+			note(p);
 		task_unlock(p);
 	}
 	rcu_read_unlock();

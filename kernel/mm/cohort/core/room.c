@@ -198,14 +198,16 @@ static int cohort_migratetype(const struct cohort_domain *dom)
 unsigned int cohort_room_acquire(struct cohort_room *room, int highest_zoneidx,
 				 unsigned long mark, struct page **page, unsigned int want)
 {
-	unsigned int i, order = cohort_block_order();
 	struct zone *zone = room->zone;
 	struct cohort_block *blk;
 	struct page *first = NULL;
+	unsigned int i, order;
 	unsigned long flags;
 
-	want = min(want, 1U << (order - 1));
 	spin_lock_irqsave(&zone->lock, flags);
+	/* While blocks are taken it stays: a scheme that is switched off waits for the lock. */
+	order = cohort_block_order();
+	want = min(want, 1U << (order - 1));
 	if (READ_ONCE(cohort_taking) && !room->closed &&
 	    zone_watermark_ok(zone, 0, mark + (1UL << order), highest_zoneidx, 0))
 		first = cohort_buddy_rmqueue(zone, order, cohort_migratetype(room->dom), 0);

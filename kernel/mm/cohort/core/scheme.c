@@ -52,6 +52,11 @@ static int cohort_scheme_on(const struct cohort_scheme *scheme)
 		       scheme->name, cohort_scheme->name);
 		return -EINVAL;
 	}
+	if (*scheme->order > pageblock_order) {
+		pr_err("%s: blocks of order %u are larger than a pageblock; staying off\n",
+		       scheme->name, *scheme->order);
+		return -EINVAL;
+	}
 	err = cohort_table_init(*scheme->order) ?: cohort_zones_init() ?: scheme->init();
 	if (err) {
 		pr_err("%s: no memory for the frame table, staying off\n", scheme->name);

@@ -376,6 +376,6 @@ void cohort_block_pieces(unsigned long nr[NR_PAGE_ORDERS])
 	unsigned int o;
 
 	for_each_populated_zone(zone)
-		for (o = 0; zone->cohort && o <= COHORT_MAX_ORDER; o++)
+		for (o = 0; zone->cohort && o < min(NR_PAGE_ORDERS, COHORT_MAX_ORDER + 1); o++)
 			nr[o] += READ_ONCE(zone->cohort->pieces[o]);
 }

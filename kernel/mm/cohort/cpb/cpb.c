@@ -18,6 +18,7 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/cpuhotplug.h>
+#include <linux/memory.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/compaction.h>
@@ -63,12 +64,17 @@ struct cohort_set {
 	unsigned int order;
 };
 
-static int cohort_cpb_cpu_prepare(unsigned int cpu)
+/* The zone that faults on a CPU look into first. */
+static struct zone *cohort_cpb_zone(unsigned int cpu)
 {
 	struct zonelist *zonelist = node_zonelist(cpu_to_mem(cpu), GFP_HIGHUSER_MOVABLE);
-	struct zoneref *z = first_zones_zonelist(zonelist, gfp_zone(GFP_HIGHUSER_MOVABLE), NULL);
 
-	WRITE_ONCE(per_cpu(cohort_cpb, cpu).zone, zonelist_zone(z));
+	return zonelist_zone(first_zones_zonelist(zonelist, gfp_zone(GFP_HIGHUSER_MOVABLE), NULL));
+}
+
+static int cohort_cpb_cpu_prepare(unsigned int cpu)
+{
+	WRITE_ONCE(per_cpu(cohort_cpb, cpu).zone, cohort_cpb_zone(cpu));
 	return 0;
 }
 
@@ -129,6 +135,23 @@ static int cohort_cpb_cpu_dead(unsigned int cpu)
 	return 0;
 }
 
+/* Memory has come or gone, and with it perhaps a zone. */
+static int cohort_cpb_memory_notify(struct notifier_block *nb, unsigned long action, void *arg)
+{
+	unsigned int cpu;
+
+	if (action != MEM_ONLINE && action != MEM_OFFLINE)
+		return NOTIFY_OK;
+	/* CPUs neither come nor go while memory does. */
+	for_each_online_cpu(cpu) {
+		if (READ_ONCE(per_cpu(cohort_cpb, cpu).zone) == cohort_cpb_zone(cpu))
+			continue;
+		cohort_cpb_cpu_dead(cpu);
+		cohort_cpb_cpu_prepare(cpu);
+	}
+	return NOTIFY_OK;
+}
+
 static int cohort_cpb_init(void)
 {
 	static bool made;
@@ -146,8 +169,11 @@ static int cohort_cpb_init(void)
 	}
 	err = cpuhp_setup_state(CPUHP_BP_PREPARE_DYN, "mm/cohort:prepare",
 				cohort_cpb_cpu_prepare, cohort_cpb_cpu_dead);
-	made = err >= 0;
-	return min(err, 0);
+	if (err < 0)
+		return err;
+	hotplug_memory_notifier(cohort_cpb_memory_notify, DEFAULT_CALLBACK_PRI);
+	made = true;
+	return 0;
 }
 
 /* Without SMP a trylock always succeeds, so interrupts stay away everywhere. */
@@ -170,6 +196,9 @@ static bool cohort_cpb_enter(struct cohort_room *room, const struct cohort_set *
 	struct cohort_block *blk = cohort_block_of(pfn);
 
 	if (!blk || blk->room || room->closed || !READ_ONCE(cohort_taking))
+		return false;
+	/* Meanwhile they were set aside for what may not wait, or for isolation. */
+	if (!migratetype_is_mergeable(get_pageblock_migratetype(set->page)))
 		return false;
 	cohort_block_enter(room, blk, pfn, set->order);
 	return true;

@@ -11,6 +11,7 @@
 #include <linux/mutex.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "../pcpa/pcpa.h"
 #include "heap.h"
@@ -34,6 +35,21 @@ static LIST_HEAD(payers);
 static DEFINE_MUTEX(payers_lock);
 
 /* users */
+
+/*
+ * A user with a range of ids has as many of them as it likes in a namespace of its own, and
+ * all are that user's.  Those of a namespace that root made are what root made them.
+ */
+static kuid_t cohort_payer_uid(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_uid();
+
+	for (; ns->parent; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			uid = ns->owner;
+	return uid;
+}
 
 static struct cohort_payer *cohort_payer_find(kuid_t uid)
 {
@@ -66,16 +82,17 @@ static int cohort_payer_pays(struct cohort_buffer *buffer)
 {
 	struct cohort_payer *payer, *new = kzalloc(sizeof(*new), GFP_KERNEL);
 	unsigned long pages = buffer->len >> PAGE_SHIFT;
+	kuid_t uid = cohort_payer_uid();
 	int err = 0;
 
 	if (!new)
 		return -ENOMEM;
 	mutex_lock(&payers_lock);
-	payer = cohort_payer_find(current_uid());
+	payer = cohort_payer_find(uid);
 	if (!payer) {
 		payer = new;
 		new = NULL;
-		payer->uid = current_uid();
+		payer->uid = uid;
 		list_add(&payer->node, &payers);
 	}
 	if (cohort_payer_may(payer, pages))

@@ -15,6 +15,9 @@ bool __cohort_vnode_compact_due(struct pglist_data *pgdat);
 bool __cohort_vnode_stays_whole(const struct pglist_data *pgdat);
 #define cohort_vnode_compact_due(pgdat) \
 	(cohort_vnode_enabled() && __cohort_vnode_compact_due(pgdat))
+/* kcompactd waits for no page there: a server of FUSE may keep one locked. */
+#define cohort_vnode_mode(stock) \
+	(cohort_vnode_enabled() && current->flags & PF_KTHREAD ? MIGRATE_ASYNC : (stock))
 #define cohort_vnode_stays_whole(pgdat) \
 	(cohort_vnode_enabled() && __cohort_vnode_stays_whole(pgdat))
 

@@ -22,11 +22,24 @@ static struct folio *cohort_folio_alloc(struct cohort_domain *dom, gfp_t gfp,
 							nid, nodemask, dom));
 }
 
+/*
+ * A debugger or a pager writes into memory of another process: its pages belong to that
+ * one's role.
+ */
+static struct folio *cohort_foreign_alloc(struct mm_struct *mm, gfp_t gfp, int order)
+{
+	nodemask_t *nodes = cohort_vnode_nodes(mm);
+
+	return __folio_alloc_noprof(gfp, order, first_node(*nodes), nodes);
+}
+
 static struct folio *cohort_vma_alloc(struct vm_area_struct *vma, gfp_t gfp,
 				      int order, struct mempolicy *pol, pgoff_t ilx)
 {
 	struct cohort_domain *dom = cohort_anon_domain(vma->vm_mm, order);
 
+	if (cohort_vnode_enabled() && vma->vm_mm != current->mm && cohort_policy_ok(pol))
+		return cohort_foreign_alloc(vma->vm_mm, gfp, order);
 	if (dom && cohort_policy_ok(pol))
 		return cohort_folio_alloc(dom, gfp, pol, ilx);
 	return folio_alloc_mpol_noprof(gfp, order, pol, ilx, numa_node_id());

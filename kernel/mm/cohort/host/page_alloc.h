@@ -48,7 +48,8 @@ struct page *cohort_buddy_rmqueue(struct zone *zone, unsigned int order, int mt,
 {
 	enum rmqueue_mode mode = RMQUEUE_NORMAL;
 
-	return __rmqueue(zone, order, mt, alloc_flags, &mode);
+	/* A boost of the watermarks is for kswapd, which the next request then wakes. */
+	return __rmqueue(zone, order, mt, alloc_flags | ALLOC_KSWAPD, &mode);
 }
 
 /**

@@ -264,9 +264,7 @@ static unsigned int cohort_area_lowest(struct page **page, unsigned int want)
 /* Some chunk is neither whole nor used up. */
 static bool cohort_area_has_broken(void)
 {
-	unsigned long whole = cohort_area.zone->cohort->pieces[COHORT_CHUNK_ORDER];
-
-	return cohort_area.room.nr_free > whole * COHORT_CHUNK;
+	return cohort_area.room.nr_free > cohort_area.room.nr_whole * COHORT_CHUNK;
 }
 
 /* What is smaller than a chunk comes out of broken ones while there are any. */

@@ -13,6 +13,7 @@
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
 #include <linux/cpuset.h>
+#include <linux/freezer.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/kstrtox.h>
@@ -303,13 +304,23 @@ static bool cohort_pcpa_may_give(gfp_t gfp)
 	       READ_ONCE(cohort_area.nr_given) < sizes.size >> GIVE_SHIFT;
 }
 
+/* On the way to sleep no process is killed: hibernation takes pages until there are none. */
+static bool cohort_pcpa_asleep(void)
+{
+#ifdef CONFIG_FREEZER
+	return READ_ONCE(pm_freezing);
+#else
+	return false;
+#endif
+}
+
 /*
  * The last look before a process is killed: of all that breach, __alloc_pages_may_oom() alone
  * asks for the high watermark.  For these requests it kills none, and they may fail.
  */
 static bool cohort_pcpa_or_kill(gfp_t gfp, unsigned int alloc_flags)
 {
-	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH &&
+	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH && !cohort_pcpa_asleep() &&
 	       !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE));
 }
 

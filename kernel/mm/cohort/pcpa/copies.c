@@ -156,8 +156,11 @@ static void cohort_copy_store(const struct address_space *mapping, pgoff_t index
 	copy->index = index;
 	hlist_add_head(&copy->place, cohort_copy_head(mapping, index));
 	list_move_tail(&copy->order, &copies.order);
-	copy_highpage(cohort_copy_page(copy), page);
-	copies.stat.stored++;
+	/* Stock drops such a page without a look, and with it a memory error that is not known. */
+	if (copy_mc_highpage(cohort_copy_page(copy), page))
+		cohort_copy_forget(copy);
+	else
+		copies.stat.stored++;
 }
 
 /**
@@ -173,6 +176,8 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
 	keep = keep && nr <= COPIES_FOLIO && folio_test_uptodate(folio) &&
 	       !folio_test_hwpoison(folio) && cohort_copies_hold(mapping);
 	spin_lock_irqsave(&copies.lock, flags);
+	/* What a direct write changes meanwhile is forgotten under the lock when it ends. */
+	keep = keep && !atomic_read(&mapping->host->i_dio_count);
 	for (i = 0; copies.nr && i < nr; i++)
 		cohort_copy_store(mapping, folio->index + i, folio_page(folio, i), keep);
 	spin_unlock_irqrestore(&copies.lock, flags);
@@ -198,6 +203,24 @@ void cohort_copies_cut(const struct address_space *mapping, pgoff_t index)
 }
 
 /**
+ * cohort_copies_written() - a direct write is about to end
+ * @mapping: its file, of whose evicted pages none is copied meanwhile
+ * @pos: first byte
+ * @count: bytes; not 0
+ *
+ * Shadows are not cleared where a page has come in between, which may be one of a copy.
+ */
+void cohort_copies_written(const struct address_space *mapping, loff_t pos, size_t count)
+{
+	pgoff_t index = pos >> PAGE_SHIFT, last = (pos + count - 1) >> PAGE_SHIFT;
+
+	for (; index <= last; index++) {
+		cohort_copies_cut(mapping, index);
+		cond_resched();
+	}
+}
+
+/**
  * cohort_copies_refault() - a page that was evicted is wanted again
  * @folio: new in the page cache, locked; a shadow was in its place
  *
@@ -217,9 +240,8 @@ bool cohort_copies_refault(struct folio *folio)
 	if (copies.nr)
 		copy = cohort_copy_find(folio->mapping, folio->index);
 	if (copy) {
-		there = !PageHWPoison(cohort_copy_page(copy));
-		if (there)
-			copy_highpage(folio_page(folio, 0), cohort_copy_page(copy));
+		there = !PageHWPoison(cohort_copy_page(copy)) &&
+			!copy_mc_highpage(folio_page(folio, 0), cohort_copy_page(copy));
 		cohort_copy_forget(copy);
 		copies.stat.hits += there;
 	}

@@ -19,6 +19,7 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
+#include "../host/compaction.h"
 #include "../host/filemap.h"
 #include "pcpa.h"
 
@@ -58,9 +59,10 @@
 static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long reclaim)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	int nid = folio_nid(src);
 
-	return __folio_alloc_node(reclaim ? gfp : gfp & ~__GFP_DIRECT_RECLAIM, 0,
-				  folio_nid(src));
+	return __folio_alloc(reclaim ? gfp : gfp & ~__GFP_DIRECT_RECLAIM, 0, nid,
+			     cohort_vnode_target(MR_CONTIG_RANGE, nid, NULL));
 }
 
 static void cohort_tidy_target_free(struct folio *dst, unsigned long private)
@@ -147,7 +149,7 @@ static bool cohort_pull_worth(struct page *page, bool scarce)
 }
 
 /* From one page to the end of its pageblock, or until there are so many. Return: the next. */
-static unsigned long cohort_pull_block(unsigned long pfn, unsigned long want, bool scarce,
+static unsigned long cohort_pull_block(unsigned long pfn, int nid, unsigned long want, bool scarce,
 				       struct list_head *list, unsigned int *nr)
 {
 	unsigned long end = ALIGN(pfn + 1, pageblock_nr_pages);
@@ -156,7 +158,8 @@ static unsigned long cohort_pull_block(unsigned long pfn, unsigned long want, bo
 	if (!page || cohort_block_after(pfn, -1) == end)
 		return end;
 	for (; pfn < end && *nr < want; pfn++, page++)
-		if (cohort_pull_worth(page, scarce))
+		/* The spans of nodes may overlap. */
+		if (page_to_nid(page) == nid && cohort_pull_worth(page, scarce))
 			*nr += cohort_isolate_page(page, list);
 	return pfn;
 }
@@ -171,7 +174,7 @@ static unsigned int cohort_pull_collect(struct pglist_data *pgdat, unsigned long
 	for (; looked < PULL_LOOK && nr < want; looked += next - pfn, pfn = next) {
 		if (pfn < pgdat->node_start_pfn || pfn >= pgdat_end_pfn(pgdat))
 			pfn = pgdat->node_start_pfn;
-		next = cohort_pull_block(pfn, want, scarce, list, &nr);
+		next = cohort_pull_block(pfn, pgdat->node_id, want, scarce, list, &nr);
 	}
 	WRITE_ONCE(hand, pfn);
 	return nr;
@@ -284,6 +287,8 @@ static unsigned int cohort_tidy_word(const struct cohort_look *look, unsigned lo
 	for_each_set_bit(bit, &used, BITS_PER_LONG) {
 		struct page *page = pfn_to_page(pfn + bit);
 
+		if (READ_ONCE(page->flags) & BIT(PG_unevictable) && !cohort_unevictable_moves())
+			continue;
 		if (cohort_page_untidy(page, test_bit(bit, &look->lent[w]), all, heat))
 			nr += cohort_isolate_page(page, list);
 	}

@@ -88,29 +88,47 @@ static void cohort_probe_alloc(void *unused, struct page *page,
 		this_cpu_inc(cohort_sizes.order[order]);
 }
 
-static void cohort_probes_remove(void)
+#define COHORT_PROBES	5
+
+/* The first @nr of the probes, in the order in which they are added. */
+static void cohort_probes_remove(unsigned int nr)
 {
-	unregister_trace_mm_vmscan_direct_reclaim_end(cohort_probe_direct, NULL);
-	unregister_trace_mm_vmscan_node_reclaim_end(cohort_probe_node, NULL);
-	unregister_trace_mm_vmscan_lru_shrink_inactive(cohort_probe_lru, NULL);
-	unregister_trace_mm_shrink_slab_end(cohort_probe_slab, NULL);
-	unregister_trace_mm_page_alloc(cohort_probe_alloc, NULL);
+	switch (nr) {
+	case COHORT_PROBES:
+		unregister_trace_mm_page_alloc(cohort_probe_alloc, NULL);
+		fallthrough;
+	case 4:
+		unregister_trace_mm_shrink_slab_end(cohort_probe_slab, NULL);
+		fallthrough;
+	case 3:
+		unregister_trace_mm_vmscan_lru_shrink_inactive(cohort_probe_lru, NULL);
+		fallthrough;
+	case 2:
+		unregister_trace_mm_vmscan_node_reclaim_end(cohort_probe_node, NULL);
+		fallthrough;
+	case 1:
+		unregister_trace_mm_vmscan_direct_reclaim_end(cohort_probe_direct, NULL);
+	}
 	tracepoint_synchronize_unregister();
 }
 
-/* Taking away a probe that is not there does nothing. */
 static int cohort_probes_add(void)
 {
+	unsigned int nr = 0;
 	int err;
 
-	err = register_trace_mm_vmscan_direct_reclaim_end(cohort_probe_direct, NULL) ?:
-	      register_trace_mm_vmscan_node_reclaim_end(cohort_probe_node, NULL) ?:
-	      register_trace_mm_vmscan_lru_shrink_inactive(cohort_probe_lru, NULL) ?:
-	      register_trace_mm_shrink_slab_end(cohort_probe_slab, NULL) ?:
-	      register_trace_mm_page_alloc(cohort_probe_alloc, NULL);
+	err = register_trace_mm_vmscan_direct_reclaim_end(cohort_probe_direct, NULL);
+	if (!err && ++nr)
+		err = register_trace_mm_vmscan_node_reclaim_end(cohort_probe_node, NULL);
+	if (!err && ++nr)
+		err = register_trace_mm_vmscan_lru_shrink_inactive(cohort_probe_lru, NULL);
+	if (!err && ++nr)
+		err = register_trace_mm_shrink_slab_end(cohort_probe_slab, NULL);
+	if (!err && ++nr)
+		err = register_trace_mm_page_alloc(cohort_probe_alloc, NULL);
 	if (err) {
 		pr_err("reclaim: no probes (%d), not measuring\n", err);
-		cohort_probes_remove();
+		cohort_probes_remove(nr);
 	}
 	return err;
 }
@@ -140,7 +158,7 @@ int cohort_reclaim_measure(bool on)
 			cohort_sizes_reset();
 			err = cohort_probes_add();
 		} else {
-			cohort_probes_remove();
+			cohort_probes_remove(COHORT_PROBES);
 		}
 		if (!err) {
 			cohort_measuring = on;

@@ -84,7 +84,8 @@ static DECLARE_WORK(cohort_sizer_item, cohort_sizer_work);
 static void cohort_sizer_note(unsigned long nr)
 {
 	if (atomic_long_add_return(nr, &cohort_evicted) >= COHORT_SIZER_WINDOW)
-		queue_work(cohort_wq, &cohort_sizer_item);
+		/* The marks wait for memory that goes offline; packing must not wait behind it. */
+		queue_work(system_unbound_wq, &cohort_sizer_item);
 }
 
 static void cohort_probe_own_reclaim(void *unused, unsigned long nr)

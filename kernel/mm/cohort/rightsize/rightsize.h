@@ -5,7 +5,9 @@
 #ifndef _MM_COHORT_RIGHTSIZE_H
 #define _MM_COHORT_RIGHTSIZE_H
 
+#include <linux/minmax.h>
 #include <linux/mmzone.h>
+#include <linux/sizes.h>
 
 #include "../lib/arith_rightsize.h"
 
@@ -17,8 +19,8 @@ struct attribute_group;
 /* An app that is seen or heard is never in the background: nothing would be recent. */
 #define COHORT_BACKGROUND_MIN	200
 
-/* Pages read with one that was evicted: as many as a fault maps; VM_READAHEAD_PAGES is 32. */
-#define COHORT_READ_AROUND	16U
+/* Pages read with one that was evicted: as much as a fault maps, half of VM_READAHEAD_PAGES. */
+#define COHORT_READ_AROUND	MAX(SZ_64K >> PAGE_SHIFT, 1U)
 #define COHORT_READ_AROUND_MAX	4096U
 
 /**

@@ -510,6 +510,27 @@ static void cohort_block_test_magazine(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
 }
 
+/* What has not been used between two looks goes back. */
+static void cohort_block_test_magazine_ages(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct zone *zone;
+
+	cohort_test_take(test, 8);
+	zone = page_zone(ct->page[0]);
+	migrate_disable();
+	cohort_test_drop(test, 0, 4);
+	KUNIT_EXPECT_TRUE(test, cohort_magazine_age(zone));
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 4);
+	cohort_test_drop(test, 4, 2);
+	cohort_magazine_age(zone);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 6);
+	cohort_magazine_age(zone);
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 2);
+}
+
 /* The pages of a folio batch are at hand together, with others among them or without. */
 static void cohort_block_test_batch(struct kunit *test)
 {
@@ -597,6 +618,7 @@ static struct kunit_case cohort_block_test_cases[] = {
 	KUNIT_CASE(cohort_block_test_table_grows),
 	KUNIT_CASE(cohort_block_test_hwpoison),
 	KUNIT_CASE(cohort_block_test_magazine),
+	KUNIT_CASE(cohort_block_test_magazine_ages),
 	KUNIT_CASE(cohort_block_test_batch),
 	KUNIT_CASE(cohort_block_test_in_a_row),
 	KUNIT_CASE(cohort_block_test_magazine_closed),

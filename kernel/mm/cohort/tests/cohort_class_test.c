@@ -4,7 +4,10 @@
  * already placed stay where they are.
  */
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
 
 #include "cohort_test.h"
 
@@ -144,6 +147,41 @@ static void cohort_class_test_late_write(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, current->mm->cohort->class, COHORT_BACKGROUND);
 }
 
+/* What a vfork child writes is for the program that it will execute. */
+static void cohort_class_test_vfork(struct kunit *test)
+{
+	struct task_struct *task = kmemdup(current, sizeof(*task), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, task);
+	/* Any value that is not NULL: no child is waited for. */
+	task->vfork_done = (struct completion *)task;
+	KUNIT_EXPECT_FALSE(test, cohort_borrows_mm(task));
+	task->flags &= ~PF_KTHREAD;
+	KUNIT_EXPECT_TRUE(test, cohort_borrows_mm(task));
+	task->vfork_done = NULL;
+	KUNIT_EXPECT_FALSE(test, cohort_borrows_mm(task));
+	kfree(task);
+}
+
+/* Another process faults pages in: a pager, a debugger.  Its class is not the owner's. */
+static void cohort_class_test_foreign_fault(struct kunit *test)
+{
+#ifdef CONFIG_MEMCG
+	struct mm_struct *mm = mm_alloc();
+	struct cohort_domain *dom;
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	rcu_assign_pointer(mm->owner, &init_task);
+	current->signal->oom_score_adj = -900;
+	dom = cohort_mm_domain(mm);
+	KUNIT_EXPECT_TRUE(test, dom && dom->class == COHORT_NORMAL);
+	cohort_each_process(cohort_class_note);
+	mmput(mm);
+#else
+	kunit_skip(test, "an address space has no owner");
+#endif
+}
+
 /* A kernel thread has no pages to place. */
 static void cohort_class_test_without_mm(struct kunit *test)
 {
@@ -158,6 +196,8 @@ static struct kunit_case cohort_class_test_cases[] = {
 	KUNIT_CASE(cohort_class_test_zygote_child),
 	KUNIT_CASE(cohort_class_test_background_is_compacted),
 	KUNIT_CASE(cohort_class_test_late_write),
+	KUNIT_CASE(cohort_class_test_vfork),
+	KUNIT_CASE(cohort_class_test_foreign_fault),
 	KUNIT_CASE(cohort_class_test_without_mm),
 	{}
 };

@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/vmstat.h>
 
+#include "../host/filemap.h"
 #include "cohort_pcpa_test.h"
 
 static struct cohort_copies_stat cohort_copies_test_look(void)
@@ -232,6 +233,33 @@ static void cohort_copies_test_cut(struct kunit *test)
 	cohort_copies_test_file_end(folio);
 }
 
+/* What a direct write makes stale is not there when it ends, and is not copied meanwhile. */
+static void cohort_copies_test_direct_write(struct kunit *test)
+{
+	struct folio *folio = cohort_copies_test_file(test);
+	struct address_space *mapping = folio->mapping;
+
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	cohort_copies_test_evict(folio, 1, 0x11);
+	cohort_copies_test_evict(folio, 2, 0x22);
+	cohort_copies_test_evict(folio, 3, 0x33);
+	KUNIT_ASSERT_EQ(test, xa_err(xa_store_irq(&mapping->i_pages, 2, xa_mk_value(0),
+						  GFP_KERNEL)), 0);
+	atomic_inc(&mapping->host->i_dio_count);
+	KUNIT_EXPECT_TRUE(test, cohort_copies_test_back(folio, 1, 0x11));
+	cohort_copies_test_evict(folio, 1, 0x11);
+	KUNIT_EXPECT_TRUE(test, cohort_cached(mapping, 2 * PAGE_SIZE + 1, 1));
+	atomic_dec(&mapping->host->i_dio_count);
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_copies_test_back(folio, 1, 0x11),
+			       "it was copied during a direct write");
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_copies_test_back(folio, 2, 0x22),
+			       "it was written to");
+	KUNIT_EXPECT_TRUE(test, cohort_copies_test_back(folio, 3, 0x33));
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+	xa_destroy(&mapping->i_pages);
+	cohort_copies_test_file_end(folio);
+}
+
 static unsigned long cohort_copies_test_refaults(struct kunit *test)
 {
 	unsigned long *sums = kunit_kcalloc(test, NR_VM_EVENT_ITEMS, sizeof(*sums), GFP_KERNEL);
@@ -270,6 +298,7 @@ static struct kunit_case cohort_copies_test_cases[] = {
 	KUNIT_CASE(cohort_copies_test_poisoned),
 	KUNIT_CASE(cohort_copies_test_bad_copy),
 	KUNIT_CASE(cohort_copies_test_cut),
+	KUNIT_CASE(cohort_copies_test_direct_write),
 	KUNIT_CASE(cohort_copies_test_no_refault),
 	{}
 };

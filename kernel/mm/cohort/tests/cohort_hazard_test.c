@@ -410,6 +410,27 @@ static void cohort_hazard_test_moves_in_time(struct kunit *test, struct folio *f
 	wait_for_completion(&move->done);
 }
 
+static void cohort_hazard_test_put_file(void *file)
+{
+	fput(file);
+}
+
+/* Of a file in memory, whose pages may move. */
+static struct address_space *cohort_hazard_test_mapping(struct kunit *test)
+{
+	struct address_space *mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
+	struct file *file = shmem_kernel_file_setup("cohort_test", PAGE_SIZE, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, mapping);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, cohort_hazard_test_put_file, file), 0);
+	address_space_init_once(mapping);
+	mapping->host = file_inode(file);
+	mapping->a_ops = &cohort_hazard_test_aops;
+	mapping_set_gfp_mask(mapping, GFP_HIGHUSER_MOVABLE);
+	return mapping;
+}
+
 /*
  * A page of a file that found no place elsewhere, in a process's block, locked for as long as
  * a server of FUSE wants: what packs blocks, and all that is queued behind it, goes on.
@@ -417,19 +438,10 @@ static void cohort_hazard_test_moves_in_time(struct kunit *test, struct folio *f
 static void cohort_hazard_test_locked_file(struct kunit *test)
 {
 	struct cohort_hazard_test_move move = { .list = LIST_HEAD_INIT(move.list) };
+	struct address_space *mapping = cohort_hazard_test_mapping(test);
 	struct cohort_test *ct = test->priv;
-	struct address_space *mapping;
 	struct folio *folio;
-	struct file *file;
 
-	file = shmem_kernel_file_setup("cohort_test", PAGE_SIZE, 0);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
-	mapping = kunit_kzalloc(test, sizeof(*mapping), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, mapping);
-	address_space_init_once(mapping);
-	mapping->host = file_inode(file);
-	mapping->a_ops = &cohort_hazard_test_aops;
-	mapping_set_gfp_mask(mapping, GFP_HIGHUSER_MOVABLE);
 	init_completion(&move.done);
 
 	cohort_test_take(test, 8);
@@ -444,7 +456,32 @@ static void cohort_hazard_test_locked_file(struct kunit *test)
 	cohort_hazard_test_moves_in_time(test, folio, &move);
 	folio_put(folio);
 	truncate_inode_pages(mapping, 0);
-	fput(file);
+}
+
+/* A page of the swap cache that no process maps has a mapping without an inode. */
+static void cohort_hazard_test_swap_cache(struct kunit *test)
+{
+	struct address_space *mapping = cohort_hazard_test_mapping(test);
+	struct cohort_test *ct = test->priv;
+	struct inode *inode = mapping->host;
+	struct folio *folio;
+	LIST_HEAD(list);
+
+	cohort_test_take(test, 8);
+	folio = page_folio(ct->page[7]);
+	ct->page[7] = NULL;
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(mapping, folio, 0, GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_unlock(folio);
+	lru_add_drain_all();
+	KUNIT_ASSERT_TRUE(test, cohort_isolate_page(&folio->page, &list));
+	mapping->host = NULL;
+	/* Whether it moves does not matter. */
+	cohort_evacuate(cohort_test_room(test), NULL, &list, true);
+	mapping->host = inode;
+	KUNIT_EXPECT_TRUE(test, list_empty(&list));
+	folio_put(folio);
+	truncate_inode_pages(mapping, 0);
 }
 
 static struct kunit_case cohort_hazard_test_cases[] = {
@@ -457,6 +494,7 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
 	KUNIT_CASE(cohort_hazard_test_soft_offline),
 	KUNIT_CASE(cohort_hazard_test_locked_file),
+	KUNIT_CASE(cohort_hazard_test_swap_cache),
 	KUNIT_CASE_SLOW(cohort_hazard_test_drains_seldom),
 	{}
 };

@@ -220,6 +220,28 @@ static void cohort_pcpa_test_window(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/* Whole pieces of regions as large are none of the area's: a small piece breaks no chunk. */
+static void cohort_pcpa_test_broken_first(struct kunit *test)
+{
+	struct page *first, *second;
+	unsigned long *pieces;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_want();
+	first = cohort_pcpa_piece(GFP_KERNEL, 4);
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	pieces = &page_zone(first)->cohort->pieces[COHORT_CHUNK_ORDER];
+	*pieces += 8;
+	second = cohort_pcpa_piece(GFP_KERNEL, 4);
+	*pieces -= 8;
+	KUNIT_EXPECT_TRUE(test, second && page_to_pfn(second) / COHORT_CHUNK ==
+					  page_to_pfn(first) / COHORT_CHUNK);
+	__free_pages(first, 4);
+	if (second)
+		__free_pages(second, 4);
+	cohort_pcpa_test_end(test);
+}
+
 /* A window is claimed chunk by chunk; if the last ones are lost the others are free again. */
 static void cohort_pcpa_test_window_lost(struct kunit *test)
 {
@@ -321,6 +343,7 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_lost),
 	KUNIT_CASE(cohort_pcpa_test_beside),
 	KUNIT_CASE(cohort_pcpa_test_window),
+	KUNIT_CASE(cohort_pcpa_test_broken_first),
 	KUNIT_CASE(cohort_pcpa_test_window_lost),
 	KUNIT_CASE(cohort_pcpa_test_not_grown),
 	KUNIT_CASE(cohort_pcpa_test_below),

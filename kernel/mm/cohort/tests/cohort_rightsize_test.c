@@ -132,6 +132,19 @@ static void cohort_rightsize_test_late_role(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, test_bit(COHORT_MMF_BACKGROUND, &current->mm->flags));
 }
 
+/* A process in the background forks, or executes a program: it is there still. */
+static void cohort_rightsize_test_inherited_role(struct kunit *test)
+{
+	struct mm_struct *mm;
+
+	cohort_test_map(test, 1);
+	current->signal->oom_score_adj = COHORT_BACKGROUND_ADJ;
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	KUNIT_EXPECT_TRUE(test, test_bit(COHORT_MMF_BACKGROUND, &mm->flags));
+	mmput(mm);
+}
+
 /* A file of nothing, of which pages were evicted: reading ahead in it reads nothing. */
 static struct address_space *cohort_rightsize_test_file(struct kunit *test)
 {
@@ -173,11 +186,11 @@ static void cohort_rightsize_test_read_around(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ra.size, COHORT_READ_AROUND);
 	KUNIT_EXPECT_EQ(test, ra.async_size, 0);
 
-	/* A window that is smaller is left alone. */
-	ra = (struct file_ra_state){ .start = 15, .size = 8, .async_size = 2 };
+	/* A window that is no larger is left alone. */
+	ra = (struct file_ra_state){ .start = 15, .size = COHORT_READ_AROUND, .async_size = 2 };
 	cohort_read_around(&ractl);
 	KUNIT_EXPECT_EQ(test, ra.start, 15);
-	KUNIT_EXPECT_EQ(test, ra.size, 8);
+	KUNIT_EXPECT_EQ(test, ra.size, COHORT_READ_AROUND);
 
 	/* A reader that has come through the file so far will read on. */
 	for (i = 1; i <= COHORT_READ_AROUND; i++)
@@ -282,6 +295,7 @@ static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
 	KUNIT_CASE(cohort_rightsize_test_background),
 	KUNIT_CASE(cohort_rightsize_test_late_role),
+	KUNIT_CASE(cohort_rightsize_test_inherited_role),
 	KUNIT_CASE(cohort_rightsize_test_read_around),
 	KUNIT_CASE(cohort_rightsize_test_read_on),
 	KUNIT_CASE(cohort_rightsize_test_working_set),

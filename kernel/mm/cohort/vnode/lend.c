@@ -248,7 +248,10 @@ static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned 
 		*pfn = cohort_lent_next(*pfn, end);
 		if (*pfn >= end)
 			break;
-		nr += cohort_lend_isolate((*pfn)++, &list);
+		/* The spans of nodes may overlap. */
+		if (page_to_nid(pfn_to_page(*pfn)) == pgdat->node_id)
+			nr += cohort_lend_isolate(*pfn, &list);
+		++*pfn;
 	}
 	if (nr) {
 		nr = reclaim_clean_pages_from_list(&pgdat->node_zones[0], &list);

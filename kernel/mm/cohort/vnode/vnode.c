@@ -26,6 +26,7 @@
 #include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/memblock.h>
+#include <linux/migrate_mode.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/of.h>
@@ -36,6 +37,7 @@
 #include <linux/topology.h>
 #include <trace/events/oom.h>
 
+#include "../cohort.h"
 #include "vnode.h"
 
 #define VNODE_SPANS	256	/* pieces of memory between holes at boot */
@@ -498,6 +500,44 @@ static nodemask_t *cohort_vnode_within(struct cohort_vnode *vn, const nodemask_t
 	return &vn->nodes;
 }
 
+/* A pool of huge pages is of a size for each node, which root has set. */
+static bool cohort_vnode_for_pool(gfp_t gfp)
+{
+	return (gfp & (__GFP_NOWARN | __GFP_NOMEMALLOC)) == __GFP_NOWARN;
+}
+
+/**
+ * __cohort_vnode_target() - where a page goes that the kernel moves for itself
+ * @reason: enum migrate_reason
+ * @nid: where it is
+ * @nodemask: where it may go
+ *
+ * The role of the process that asked, for a contiguous piece say, is another's; and pages
+ * of memory that goes away find room in the role's other memory, or stay.
+ *
+ * Return: the nodes of its role, or @nodemask.
+ */
+nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask)
+{
+	struct cohort_vnode *vn = cohort_vnode_of_node(nid);
+
+	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
+		    reason != MR_MEMORY_HOTPLUG))
+		return nodemask;
+	return &vn->nodes;
+}
+
+/**
+ * cohort_vnode_nodes() - the nodes of a process's role
+ * @mm: its address space
+ *
+ * Context: there is a layout.
+ */
+nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm)
+{
+	return &cohort_vnode_said(mm)->nodes;
+}
+
 /**
  * __cohort_vnode_bind() - which nodes serve this request
  * @gfp: the request
@@ -518,7 +558,7 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodem
 	vn = in_task() ? cohort_vnode_current() : cohort_vnode_default();
 	if (gfp & __GFP_THISNODE) {
 		/* Only pages a process may send elsewhere: move_pages(2). */
-		if (stays && (gfp & __GFP_MOVABLE) &&
+		if (stays && (gfp & __GFP_MOVABLE) && !cohort_vnode_for_pool(gfp) &&
 		    !node_isset(*nid, vn->nodes))
 			*nid = vn->nid;
 		return nodemask;
