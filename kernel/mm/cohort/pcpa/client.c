@@ -304,7 +304,7 @@ static bool cohort_pcpa_may_give(gfp_t gfp)
 	       READ_ONCE(cohort_area.nr_given) < sizes.size >> GIVE_SHIFT;
 }
 
-/* On the way to sleep no process is killed: hibernation takes pages until there are none. */
+/* On the way to sleep no process is killed, and requests fail instead. */
 static bool cohort_pcpa_asleep(void)
 {
 #ifdef CONFIG_FREEZER
@@ -316,11 +316,17 @@ static bool cohort_pcpa_asleep(void)
 
 /*
  * The last look before a process is killed: of all that breach, __alloc_pages_may_oom() alone
- * asks for the high watermark.  For these requests it kills none, and they may fail.
+ * asks for the high watermark.
  */
+static bool cohort_pcpa_before_kill(unsigned int alloc_flags)
+{
+	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH;
+}
+
+/* For these requests no process is killed, and they may fail. */
 static bool cohort_pcpa_or_kill(gfp_t gfp, unsigned int alloc_flags)
 {
-	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH && !cohort_pcpa_asleep() &&
+	return cohort_pcpa_before_kill(alloc_flags) &&
 	       !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE));
 }
 
@@ -328,6 +334,9 @@ static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int all
 				 bool lend, bool last)
 {
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+		return false;
+	/* Hibernation takes pages until there are none, and each would come after reclaim. */
+	if (last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_asleep())
 		return false;
 	if (last && cohort_pcpa_or_kill(gfp, alloc_flags))
 		return true;
