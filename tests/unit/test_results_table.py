@@ -75,6 +75,12 @@ def test_six_seeds_earn_a_star_where_all_pairs_agree() -> None:
     assert "* p < 0.05, exact two-sided sign-flip test on N = 6 pairs" in text
 
 
+def test_the_note_tells_how_many_pairs_were_tested() -> None:
+    assert "on N = 16 pairs of runs" in render(runs(16, none=1, region=0.5))
+    text = render(runs(20, none=1, region=0.5))
+    assert "on N = 16 pairs (the first of 20) of runs with the same seed" in text
+
+
 def test_five_seeds_earn_none() -> None:
     assert "*" not in render(runs(5, none=1, region=0.5))
 

@@ -16,7 +16,7 @@ from cohort.results.runs import (
     accelerator_label,
     policies_of,
 )
-from cohort.results.spread import LEVEL, MIN_PAIRS, Spread, sign_flip_p, spread
+from cohort.results.spread import LEVEL, MAX_PAIRS, MIN_PAIRS, Spread, sign_flip_p, spread
 
 MISSING = "-"
 
@@ -191,8 +191,10 @@ def _notes(results: Sequence[Result]) -> list[str]:
     if shared != all_seeds:
         notes.append("The policies were not run with the same seeds: medians may differ by that.")
     if len(shared) >= MIN_PAIRS:
+        first = f" (the first of {len(shared)})" if len(shared) > MAX_PAIRS else ""
         notes.append(
-            f"* p < {LEVEL:g}, exact two-sided sign-flip test on N = {len(shared)} pairs of "
+            f"* p < {LEVEL:g}, exact two-sided sign-flip test on N = "
+            f"{min(len(shared), MAX_PAIRS)} pairs{first} of "
             "runs with the same seed; not corrected for the number of metrics."
         )
     notes += _storage(results)
