@@ -175,6 +175,17 @@ def test_report_refuses_runs_that_do_not_belong_together(
     assert cohort(monkeypatch, "report", small, large, "--force") == 0
 
 
+@pytest.mark.usefixtures("out")
+def test_a_directory_that_is_named_twice_is_one_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run, other = make_run(tmp_path, "none"), make_run(tmp_path / "other", "none")
+    assert cohort(monkeypatch, "report", run, run) == 0
+    assert cohort(monkeypatch, "report", run, other, "--force") == 2
+    said = capsys.readouterr().err
+    assert f"two runs of none with seed 1: {run}, {other}" in said
+
+
 @pytest.mark.usefixtures("out", "no_guest")
 @pytest.mark.parametrize(
     ("argv", "what"),

@@ -157,6 +157,23 @@ def test_runs_with_other_pages_are_refused() -> None:
         check_comparable([result("none"), result("region", page_size=16384)])
 
 
+def test_runs_of_other_kernel_sources_are_refused() -> None:
+    ours, other = ({"tree_id": name} for name in ("89ab", "cdef"))
+    check_comparable([result("none", versions=ours), result("region", versions=ours)])
+    mixed = [result("none", versions=ours), result("region", versions=other)]
+    with pytest.raises(UsageError, match="differ in tree_id: none .* 89ab, region .* cdef"):
+        check_comparable(mixed)
+    check_comparable(mixed, force=True)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_two_runs_of_one_policy_and_seed_are_refused(force: bool) -> None:
+    """A table would keep one of them and plots both."""
+    twice = [result("none"), result("region", 2), result("none", kernel_id="other")]
+    with pytest.raises(UsageError, match="two runs of none with seed 1"):
+        check_comparable(twice, force)
+
+
 def test_the_storage_is_stated() -> None:
     cost = {"read_us": 100, "write_us": 50, "mb_per_s": 600}
     notes = compare([result("none", storage=cost), result("region", storage=cost)]).notes

@@ -19,6 +19,8 @@ RATIOS_ONLY = "times depend on this host and its load: read them as ratios, not 
 
 MUST_MATCH = ("workload", "workload_digest", "guest_id", "memory_mb", "cpus", "launches", "accel")
 """Keys of meta.json that runs in one table have in common."""
+TREE = "tree_id"
+"""Of the versions in meta.json, which kernel sources; they have it in common, too."""
 OLDER = {"arch": "x86_64", "page_size": "4096"}
 """More of them, and what each was before runs said so."""
 
@@ -70,10 +72,14 @@ def measure(run: FinishedRun) -> Result:
     )
 
 
-def check_comparable(results: Sequence[Result]) -> None:
-    """Raise UsageError if the runs differ in something that no policy is meant to change."""
-    for key in (*OLDER, *MUST_MATCH):
-        seen = {str(result.meta.get(key, OLDER.get(key))): result for result in results}
+def check_comparable(results: Sequence[Result], force: bool = False) -> None:
+    """Raise UsageError if two runs would be one cell of a table, or if the runs differ in something
+    that no policy is meant to change. `force` takes such a difference."""
+    check_cells(results)
+    if force:
+        return
+    for key in (*OLDER, *MUST_MATCH, TREE):
+        seen = {_must_match(result.meta, key): result for result in results}
         if len(seen) > 1:
             (one, a), (two, b) = list(seen.items())[:2]
             raise UsageError(
@@ -81,6 +87,23 @@ def check_comparable(results: Sequence[Result]) -> None:
                 f"{b.policy} (seed {b.seed}) has {two}",
                 "compare them all the same with --force",
             )
+
+
+def check_cells(results: Sequence[Result]) -> None:
+    """Raise UsageError for two runs of one policy and seed: a table has a value of each once."""
+    cells: dict[tuple[str, int], Result] = {}
+    for result in results:
+        first = cells.setdefault((result.policy, result.seed), result)
+        if first is not result:
+            raise UsageError(
+                f"two runs of {result.policy} with seed {result.seed}: {first.path}, {result.path}",
+                "name one of the two",
+            )
+
+
+def _must_match(meta: Mapping[str, Any], key: str) -> str:
+    said = meta.get("versions", {}) if key == TREE else meta
+    return str(said.get(key, OLDER.get(key)))
 
 
 def policies_of(results: Sequence[Result]) -> list[str]:

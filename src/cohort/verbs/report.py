@@ -39,8 +39,7 @@ def command(
     if last == bool(runs):
         raise UsageError("name run directories or say --last, one of the two")
     results = _measure(export.recall() if last else runs)
-    if not force:
-        check_comparable(results)
+    check_comparable(results, force)
     output = (output or paths.out_dir() / "report.html").absolute()
     output.parent.mkdir(parents=True, exist_ok=True)
     host.write_text(output, render_report(results, shlex.join(["cohort", *sys.argv[1:]])))
@@ -52,7 +51,8 @@ def command(
 
 
 def _measure(directories: Sequence[Path]) -> "list[Result]":
-    """The runs in these directories, measured anew; UsageError for one that is none."""
+    """The runs in these directories, each once and measured anew; UsageError for one that is
+    none."""
     from cohort import paths
     from cohort.results.runs import measure
     from cohort.runs import RunDir
@@ -63,4 +63,5 @@ def _measure(directories: Sequence[Path]) -> "list[Result]":
                 f"{directory} is not the directory of a finished run",
                 f"they are in {paths.out_dir() / 'runs'}",
             )
-    return [measure(RunDir(directory.absolute())) for directory in directories]
+    each_once = dict.fromkeys(directory.absolute() for directory in directories)
+    return [measure(RunDir(directory)) for directory in each_once]
