@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_SH, flock
 from functools import cache
 from pathlib import Path
+from threading import get_native_id
 from typing import Any
 
 from cohort.errors import MissingTool
@@ -132,10 +133,20 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Like write_json, for bytes."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    part.replace(path)
+    """Like write_json, for bytes. What a link leads to is written, and what is there and no file (a
+    device, a pipe) is written to and not replaced. No part is left behind by an error."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    # Of this thread alone: others may be writing the same file.
+    part = path.with_name(f"{path.name}.{get_native_id()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

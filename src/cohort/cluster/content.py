@@ -32,8 +32,9 @@ def of_file(path: Path) -> Content:
     """A file, read in pieces. The packed form is kept under `out/cache` for the next time."""
     digest = host.digest_file(path)
     kept = paths.made("cache") / f"packed-{digest[:16]}"
-    if not kept.is_file():
-        host.write_bytes(kept, _packed(path))
+    with host.lock(kept.with_suffix(".lock")):
+        if not kept.is_file():
+            host.write_bytes(kept, _packed(path))
     return Content(digest, kept.read_bytes())
 
 

@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import JSON, of_machine, of_runs
+from cohort.verbs.options import FILE, JSON, of_machine, of_runs
 from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Compare runs that differ in more than the policy.")
 @click.option("--full", is_flag=True, help="Every metric in the table.")
 @JSON
-@click.option("--report", type=click.Path(path_type=Path), help="Write the HTML report there too.")
+@click.option("--report", type=FILE, help="Write the HTML report there too.")
 @of_machine
 @on_cluster
 @PERFETTO

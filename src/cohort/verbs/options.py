@@ -1,6 +1,7 @@
 """Options that several verbs have: on each of them one word, one meaning and the same bounds."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -14,6 +15,9 @@ ACCELS = ("deterministic", "tcg", "kvm", "auto")
 ARCHES = ("x86_64", "arm64")
 PAGE_SIZES = {"4k": PAGE, "16k": LARGE_PAGE}
 """Bytes of a page of the machine, by its word."""
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+"""A file to be written: a directory is refused before anything is run."""
 
 ACCEL = click.option(
     "--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True

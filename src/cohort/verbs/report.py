@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cohort.errors import UsageError
+from cohort.verbs.options import FILE
 
 if TYPE_CHECKING:
     from cohort.results.runs import Result
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("report")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="[RUNDIR...]")
 @click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="[default: out/report.html]")
+@click.option("-o", "--output", type=FILE, help="[default: out/report.html]")
 @click.option(
     "--pictures", type=click.Path(path_type=Path), help="Also its pictures, as SVG files."
 )

@@ -10,7 +10,16 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCHES, JSON, PAGE_SIZES, Command, config, of_machine, of_runs
+from cohort.verbs.options import (
+    ARCHES,
+    FILE,
+    JSON,
+    PAGE_SIZES,
+    Command,
+    config,
+    of_machine,
+    of_runs,
+)
 
 if TYPE_CHECKING:
     from cohort.kernel.build import KernelSpec
@@ -18,7 +27,7 @@ if TYPE_CHECKING:
 
 PERFETTO = click.option(
     "--perfetto",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Write the runs there too, as a trace for ui.perfetto.dev.",
 )
 

@@ -14,7 +14,7 @@ import click
 from cohort import host, paths
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCHES, as_json, config, memory, of_machine
+from cohort.verbs.options import ARCHES, FILE, as_json, config, memory, of_machine
 from cohort.verbs.run import engine, kernel_of, on_cluster
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from cohort.suites.schema import Suite
 
 POLICIES = "none,region"
-FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("suite")

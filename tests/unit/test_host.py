@@ -1,0 +1,104 @@
+"""Files that are written whole, and what is no file."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from cohort import host
+from cohort.cluster import content
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "deep" / "file")
+    for text in ("one", "two"):
+        host.write_text(link, text)
+        assert link.is_symlink()
+        assert (tmp_path / "deep" / "file").read_text() == text
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        host.write_text(pipe, "told")
+        assert os.read(reader, 99) == b"told"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    host.write_text(Path("/dev/null"), "told")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_error_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(IsADirectoryError):
+        host.write_text(tmp_path, "x")
+    assert not list(tmp_path.parent.glob(f"{tmp_path.name}*.part"))
+
+    def full(self: Path, content: bytes) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        host.write_text(tmp_path / "file", "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_writers_of_one_file_do_not_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a part of its own: the second does not take away that of the first."""
+    write, both = Path.write_bytes, threading.Barrier(2, timeout=60)
+
+    def slow(self: Path, content: bytes) -> int:
+        done = write(self, content)
+        both.wait()
+        return done
+
+    monkeypatch.setattr(Path, "write_bytes", slow)
+    failed: list[BaseException] = []
+
+    def writer(text: str) -> None:
+        try:
+            host.write_text(tmp_path / "file", text)
+        except OSError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=writer, args=(text,)) for text in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert [x.name for x in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.usefixtures("own_out")
+def test_commands_that_ship_the_same_file_pack_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 1000)
+    pack, packs, inside = content._packed, [0], threading.Event()
+
+    def slow(path: Path) -> bytes:
+        packs[0] += 1
+        inside.set()
+        threading.Event().wait(0.2)
+        return pack(path)
+
+    monkeypatch.setattr(content, "_packed", slow)
+    made: list[content.Content] = []
+    threads = [threading.Thread(target=lambda: made.append(content.of_file(file))) for _ in "ab"]
+    threads[0].start()
+    inside.wait(60)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    assert packs == [1]
+    assert made[0] == made[1]
