@@ -45,6 +45,7 @@ SILENT_CHECKED_S = 400.0  # a kernel with every check, and a storm on it, on a b
 BOOT_LIMIT_S = 300.0
 LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
 BENCH_LIMIT_S = 3600.0
+MAKE_AGAIN = "make the run again, with --fresh, or remove its directory"
 MOST_MEMORY_MB = 1 << 20  # a terabyte: above it is a slip of the finger
 
 
@@ -361,13 +362,18 @@ def _execute(plan: Plan, engine: Engine, progress: Progress, stop: threading.Eve
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
             _run_in(part, plan, engine, progress, stop)
+            _write_metrics(part)
             shutil.rmtree(path, ignore_errors=True)
             part.replace(path)
-        run = RunDir(path)
-        # Even for an earlier run: the definition of a metric may have changed since.
-        host.write_json(path / "metrics.json", compute_metrics(run.records()))
+        else:
+            # The definition of a metric may have changed since.
+            _write_metrics(path)
     progress(launches, launches)
-    return run
+    return RunDir(path)
+
+
+def _write_metrics(directory: Path) -> None:
+    host.write_json(directory / "metrics.json", compute_metrics(RunDir(directory).records()))
 
 
 def _run_in(
@@ -503,6 +509,11 @@ def _ignore(done: int, total: int) -> None:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    value = json.loads(path.read_text())
-    assert isinstance(value, dict)
+    """A JSON object; UsageError for a file that is none. OSError as files have it."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{path}: not what a run leaves: {error}", MAKE_AGAIN) from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{path}: not what a run leaves: no object", MAKE_AGAIN)
     return value

@@ -186,6 +186,24 @@ def test_a_directory_that_is_named_twice_is_one_run(
     assert f"two runs of none with seed 1: {run}, {other}" in said
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"policy": "none", "seed": "one"}'])
+def test_a_run_that_does_not_say_what_it_is(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    out: Path,
+    text: str,
+) -> None:
+    run = make_run(tmp_path, "none")
+    (run / "meta.json").write_text(text)
+    assert cohort(monkeypatch, "report", run) == 2
+    assert f"{run / 'meta.json'}: not what a run leaves" in capsys.readouterr().err
+    out.mkdir(exist_ok=True)
+    (out / "last-compare.json").write_text(text)
+    assert cohort(monkeypatch, "report", "--last") == 2
+    assert "last-compare.json: not what a comparison leaves" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("out", "no_guest")
 @pytest.mark.parametrize(
     ("argv", "what"),

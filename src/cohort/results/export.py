@@ -40,12 +40,15 @@ def remember(results: Sequence[Result], command: str) -> None:
 
 
 def recall() -> list[Path]:
-    """The run directories of the last comparison. Raises UsageError if there was none."""
+    """The run directories of the last comparison. Raises UsageError if there was none, or its note
+    cannot be read."""
+    again = "run `cohort compare` again, or name the run directories"
     try:
-        text = _note().read_text(encoding="utf-8")
+        return [Path(run) for run in json.loads(_note().read_text(encoding="utf-8"))["runs"]]
     except FileNotFoundError as error:
         raise UsageError("there is no last comparison", "run `cohort compare` first") from error
-    return [Path(run) for run in json.loads(text)["runs"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{_note()}: not what a comparison leaves: {error!r}", again) from error
 
 
 def _note() -> Path:

@@ -59,17 +59,19 @@ class Result:
 
 
 def measure(run: FinishedRun) -> Result:
-    """The metrics and series of a finished run. Raises CohortError for malformed records."""
+    """The metrics and series of a finished run. Raises CohortError for malformed records, and for a
+    meta.json that does not say what was run."""
+    meta = run.meta
+    try:
+        policy, seed, workload = str(meta["policy"]), int(meta["seed"]), str(meta["workload"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{run.path / 'meta.json'}: not what a run leaves: {error!r}",
+            "make the run again, or leave it out",
+        ) from error
     records = list(run.records())
-    return Result(
-        policy=str(run.meta["policy"]),
-        seed=int(run.meta["seed"]),
-        workload=str(run.meta["workload"]),
-        metrics=compute_metrics(records),
-        series=compute_series(records),
-        meta=run.meta,
-        path=run.path,
-    )
+    metrics, series = compute_metrics(records), compute_series(records)
+    return Result(policy, seed, workload, metrics, series, meta, run.path)
 
 
 def check_comparable(results: Sequence[Result], force: bool = False) -> None:
