@@ -388,12 +388,13 @@ def test_runs_in_out_and_what_their_guests_said_can_be_asked(home: Home, cohort:
         return found
 
     for run in (paths.out_dir() / "runs").iterdir():
-        (run / "metrics.json").write_text('{"kills": 7}')
+        (run / "metrics.json").write_text('{"kills": 7}')  # of another definition
+    (run / "metrics.json").unlink()
     made = rows("SELECT run, seed, commit, page_size, kills, fio_s FROM Made ORDER BY run")
     assert len(made) == 6
     assert made[0] == {
         **{"run": "phone-2g-none-s1", "seed": 1, "commit": "abcd"},
-        **{"page_size": 4096, "kills": 7.0, "fio_s": None},
+        **{"page_size": 4096, "kills": 20.0, "fio_s": None},
     }
     query = (
         "SELECT run, count(*) n, max(record->>'app') app FROM events WHERE r = 'kill' GROUP BY 1"
@@ -402,9 +403,13 @@ def test_runs_in_out_and_what_their_guests_said_can_be_asked(home: Home, cohort:
     assert rows("SELECT 'nan'::DOUBLE AS x, 'inf'::DOUBLE AS y") == [{"x": None, "y": None}]
     (run / "records.jsonl").write_text("{")
     assert cohort("results", "--sql", "SELECT count(*) FROM events").code == 1
-    (run / "metrics.json").write_text("{")
+    assert cohort("results", "--sql", "SELECT count(*) FROM made").code == 1
+    (run / "records.jsonl").unlink()
     bad = cohort("results", "--sql", "SELECT * FROM made")
     assert (bad.code, f"{run.name} is no finished run" in bad.stderr) == (2, True)
+    (run / "meta.json").write_text("{")
+    bad = cohort("results", "--sql", "SELECT * FROM made")
+    assert (bad.code, "meta.json: not what a run leaves" in bad.stderr) == (2, True)
 
 
 def test_a_bad_query_is_told_with_the_tables_and_their_columns(made: Home, cohort: Cohort) -> None:
@@ -421,6 +426,44 @@ def test_a_bad_query_is_told_with_the_tables_and_their_columns(made: Home, cohor
     assert "--json is how --sql answers" in cohort("results", "--json").stderr
 
 
+def test_an_answer_is_shown_as_it_is(made: Home, cohort: Cohort) -> None:
+    """Brackets are no styles, and JSON has no number that is none, however deep it is."""
+    said = cohort("results", "--sql", "SELECT '[/x]' AS \"[/y]\", '[red]hello' AS b")
+    assert said.code == 0, said.stderr
+    for word in ("[/x]", "[/y]", "[red]hello"):
+        assert word in said.stdout
+    deep = "['nan'::DOUBLE, 1] AS a, {'x': ['inf'::DOUBLE]} AS b, MAP {DATE '2026-01-01': 1} AS c"
+    said = cohort("results", "--json", "--sql", f"SELECT {deep}")
+    assert json.loads(said.stdout) == [
+        {"a": [None, 1.0], "b": {"x": [None]}, "c": {"2026-01-01": 1}}
+    ]
+    twice = cohort("results", "--json", "--sql", "SELECT kills, kills FROM runs")
+    assert (twice.code, "two columns are called kills" in twice.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("query", ["", " ", "-- only a remark"])
+def test_a_text_without_a_query_is_told(made: Home, cohort: Cohort, query: str) -> None:
+    done = cohort("results", "--sql", query)
+    assert (done.code, "there is no query in it" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("words", ["--check", "--json", "--sql broken"])
+def test_options_of_the_pages_go_with_no_other_verb(made: Home, cohort: Cohort, words: str) -> None:
+    done = cohort("results", *words.split(), "history")
+    assert (done.code, "do not go with history" in done.stderr) == (2, True), done.stderr
+
+
 def test_a_wheel_has_no_pages(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "CHECKOUT", None)
     assert cohort("results").code == 4
+
+
+def test_a_wheel_asks_the_runs_that_were_made(
+    home: Home, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "CHECKOUT", None)
+    for table in ("made", "events"):
+        done = cohort("results", "--json", "--sql", f"SELECT count(DISTINCT run) AS n FROM {table}")
+        assert (done.code, done.stdout) == (0, '[{"n": 6}]\n'), done.stderr
+    kept = cohort("results", "--sql", "SELECT * FROM runs")
+    assert (kept.code, "the records are in a checkout" in kept.stderr) == (4, True)

@@ -9,10 +9,11 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from cohort.errors import Failed, UsageError
+from cohort.errors import Failed, Skipped, UsageError
 from cohort.results.catalogue import METRICS
+from cohort.results.metrics import compute_metrics
 from cohort.results.records import Record, read_set, set_names
-from cohort.runs import RunDir
+from cohort.runs import MAKE_AGAIN, RunDir
 from cohort.vm.machine import PAGE
 
 Answer = tuple[list[str], list[tuple[Any, ...]]]
@@ -39,16 +40,23 @@ _EMPTY = {
 }
 
 
-def ask(records: Path, runs: Path, sql: str) -> Answer:
-    """The answer to a query of the runs kept in the directory `records` and made in `runs`.
+def ask(records: Path | None, runs: Path, sql: str) -> Answer:
+    """The answer to a query of the runs kept in the directory `records` and made in `runs`. These
+    are measured anew, as the definition of a metric may have changed since.
 
     `runs` has a row a run that is kept, `made` one a directory, both a column a metric, NULL where
     a run has none; `events` has a row a record of a guest. UsageError for a query that is wrong,
-    with the tables and their columns, or of a table without rows.
+    with the tables and their columns, or of a table without rows; Skipped for one of `runs` without
+    `records`.
     """
+    if records is None and _names(sql, KEPT):
+        raise Skipped(
+            "the records are in a checkout, and this is a wheel", f"ask {MADE} or {SAID} instead"
+        )
     directories = sorted(path.parent for path in runs.glob("*/meta.json"))
     # Of each run two files are read: only for a query that asks for them.
-    tables = {KEPT: _kept(records), MADE: _made(directories if _names(sql, MADE) else [])}
+    kept = _kept(records) if records else _frame([], KEPT_COLUMNS)
+    tables = {KEPT: kept, MADE: _made(directories if _names(sql, MADE) else [])}
     with duckdb.connect() as database:
         for name, frame in tables.items():
             if frame.empty and _names(sql, name):
@@ -59,7 +67,10 @@ def ask(records: Path, runs: Path, sql: str) -> Answer:
         # These tables are all there is: a query is not to read or write other files.
         database.execute("SET enable_external_access = false")
         try:
-            found = database.execute(sql)
+            # Of a text without a query the outcome is None, whatever its type says.
+            found: duckdb.DuckDBPyConnection | None = database.execute(sql)
+            if found is None:
+                raise UsageError("--sql: there is no query in it", tables_in_words())
             return [str(column[0]) for column in found.description or ()], found.fetchall()
         except duckdb.Error as error:
             raise UsageError(f"--sql: {error}", tables_in_words()) from error
@@ -91,12 +102,12 @@ def _made(directories: Sequence[Path]) -> pd.DataFrame:
 
 
 def _made_row(directory: Path) -> dict[str, Any]:
-    """A finished run by its directory's name. UsageError for a directory that is none."""
+    """A finished run by its directory's name. CohortError for a directory that is none."""
     run = RunDir(directory)
     try:
-        meta, metrics = {**OLDER, **run.meta}, run.metrics
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{directory} is no finished run: {error}") from error
+        meta, metrics = {**OLDER, **run.meta}, compute_metrics(run.records())
+    except OSError as error:
+        raise UsageError(f"{directory} is no finished run: {error}", MAKE_AGAIN) from error
     versions = meta.get("versions", {})
     return {
         "run": directory.name,

@@ -28,6 +28,11 @@ def command(context: click.Context, check: bool, sql: str | None, as_json: bool)
     (`events`).
     """
     if context.invoked_subcommand is not None:
+        if check or sql is not None or as_json:
+            raise UsageError(
+                f"--check, --sql and --json do not go with {context.invoked_subcommand}",
+                "leave them out",
+            )
         return
     # Imported here: `cohort results --help` should not wait for pandas.
     from cohort.results import pages
@@ -36,16 +41,16 @@ def command(context: click.Context, check: bool, sql: str | None, as_json: bool)
         raise UsageError("--check or --sql, one of the two")
     if as_json and sql is None:
         raise UsageError("--json is how --sql answers", "leave it out, or ask something")
-    home = _home()
     if sql is not None:
         from cohort import paths
         from cohort.results.query import ask
 
-        show(ask(home.records, paths.made("runs"), sql), as_json)
+        records = pages.Home(paths.CHECKOUT).records if paths.CHECKOUT else None
+        show(ask(records, paths.made("runs"), sql), as_json)
     elif check:
-        pages.refuse(pages.check(home))
+        pages.refuse(pages.check(_home()))
     else:
-        for path in pages.write(home):
+        for path in pages.write(_home()):
             click.echo(path)
 
 
@@ -139,22 +144,34 @@ def _home() -> "Home":
 
 
 def _json(value: object) -> object:
-    """A cell as JSON has it: no number that is none."""
+    """A cell as JSON has it: no number that is none, and keys that are texts."""
+    if isinstance(value, dict):
+        return {str(key): _json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(inner) for inner in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def show(answer: "Answer", as_json: bool) -> None:
-    """Print the rows of an answer on stdout."""
+    """Print the rows of an answer on stdout. UsageError for an object with a key twice."""
     columns, rows = answer
     if as_json:
+        if twice := [x for x in columns if columns.count(x) > 1]:
+            raise UsageError(
+                f"--json: two columns are called {twice[0]}", f"{twice[0]} AS another name"
+            )
         named = [dict(zip(columns, map(_json, row), strict=True)) for row in rows]
         print(json.dumps(named, allow_nan=False, default=str))
         return
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    # Not plain strings: rich takes a word in brackets for a style.
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(Text(column))
     for row in rows:
-        table.add_row(*("-" if x is None else str(x) for x in row))
+        table.add_row(*(Text("-" if x is None else str(x)) for x in row))
     Console(width=max(80, 24 * len(columns))).print(table)
