@@ -255,6 +255,15 @@ def test_ktap() -> None:
     assert output.ktap(_example()) == (GOLDEN / "suite.ktap").read_text()
 
 
+def test_junit_is_xml_whatever_a_case_prints() -> None:
+    tail = ("\x1b[31mred\x1b[0m\x00\x0b", "a\tb", "\ufffe\ud800 end")
+    case = Case("a\x07", "fail", tail=tail)
+    tree = ElementTree.fromstring(output.junit("s", [Outcome("none", (case,))]))
+    failure = tree.find(".//failure")
+    assert failure is not None
+    assert failure.text == "[31mred[0m\na\tb\n end"
+
+
 def test_junit() -> None:
     tree = ElementTree.fromstring(output.junit("s", _example()))
     none, region = tree.findall("testsuite")

@@ -1,5 +1,6 @@
 """Outcomes of a suite for people and for programs: tables, JSON, JUnit, KTAP."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -26,6 +27,8 @@ STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "die
 _COLOURS = {"pass": "green", "skip": "yellow", "absent": "yellow"}
 _SHOWN_LINES = 4
 _WIDE = 200
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 has no way to say; a case may print it."""
 
 
 def print_tables(outcomes: Sequence[Outcome], bound: float, console: Console) -> None:
@@ -159,7 +162,8 @@ def junit(suite: str, outcomes: Sequence[Outcome]) -> str:
         for case in outcome.cases:
             _junit_case(element, f"{suite}.{outcome.policy}", case)
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    text = ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
+    return f"{_NOT_XML.sub('', text)}\n"
 
 
 def _junit_case(parent: ElementTree.Element, classname: str, case: Case) -> None:
