@@ -61,7 +61,8 @@ class Verbs(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Say what is run.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only warnings and errors.")
 @click.version_option(__version__, "-V", "--version")
-def cohort(verbose: bool, quiet: bool) -> None:
+@click.pass_context
+def cohort(context: click.Context, verbose: bool, quiet: bool) -> None:
     """Build the Cohort kernel, boot a phone on it, measure it, compare policies.
 
     \b
@@ -69,6 +70,8 @@ def cohort(verbose: bool, quiet: bool) -> None:
     6 patch does not fit, 7 the guest failed, 8 the host failed (disk, permissions), 130 Ctrl-C.
     """
     log.setup(1 if verbose else -1 if quiet else 0)
+    if os.environ.get("NO_COLOR"):  # rich looks itself, click does not
+        context.color = False
 
 
 def _terminate(signum: int, frame: FrameType | None) -> NoReturn:

@@ -1,5 +1,6 @@
 """Bad input and a bad host: a clear message and its own exit code, through the whole command."""
 
+import io
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 from cohort import cli, errors, host, paths
 from cohort.kernel import overlay, source
+from cohort.verbs import doctor
 from tests_support import Outcome, snapshot
 
 Cohort = Callable[..., Outcome]
@@ -117,6 +119,21 @@ def test_doctor_names_the_package(
     assert found["flex"]["install"] == "flex"
     assert found["qemu-system-x86_64"]["install"] == "qemu-system-x86"
     assert "qemu-system-x86" in done.stderr
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_colours_are_left_out_where_they_are_not_wanted(
+    own_out: Path, monkeypatch: pytest.MonkeyPatch, no_color: str
+) -> None:
+    """On a terminal, which click asks its stream for."""
+    monkeypatch.setenv("NO_COLOR", no_color)
+    said = io.StringIO()
+    monkeypatch.setattr(said, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", said)
+    monkeypatch.setattr(doctor, "checks", lambda: [doctor.Check("cpus", "2")])
+    with pytest.raises(SystemExit):
+        cli.main(["doctor"])
+    assert ("\x1b[32m" in said.getvalue()) == (not no_color)
 
 
 def test_doctor_tells_what_arm64_needs_and_that_nothing_else_does(
