@@ -1,7 +1,7 @@
 """What the user sees while work goes on: log lines and progress, both on stderr.
 
-stdout belongs to the result. On a terminal, progress is a bar; elsewhere (a CI log) it is a line
-now and then.
+stdout belongs to the result. On a terminal, progress is a bar; elsewhere (a CI log, a terminal that
+can only print) it is a line now and then.
 """
 
 import logging
@@ -62,7 +62,7 @@ class Board:
 @contextmanager
 def progress() -> Iterator[Board]:
     """A board for the time of the work."""
-    if not console.is_terminal:
+    if not console.is_terminal or console.is_dumb_terminal:
         yield Board(None)
         return
     with Progress(

@@ -102,7 +102,8 @@ def watch(
 ) -> None:
     """Show readings `every_s` seconds apart, `times` of them or until Ctrl-C.
 
-    On a terminal they are one live screen, elsewhere one after the other, as JSON a line each.
+    On a terminal they are one live screen, elsewhere (and on one that can only print) one after the
+    other, as JSON a line each.
     """
     console = Console()
     taken = _takes(take, every_s, times)
@@ -111,7 +112,7 @@ def watch(
             print(json.dumps(now.as_object()), flush=True)
         return
     before: Reading | None = None
-    if not console.is_terminal:
+    if not console.is_terminal or console.is_dumb_terminal:
         for now in taken:
             console.print(screen(now, before))
             before = now

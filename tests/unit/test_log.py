@@ -1,6 +1,9 @@
 """Progress in a log file, where no bar can be drawn."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from cohort import log
 
@@ -17,3 +20,14 @@ def test_every_part_of_a_work_is_reported(
     captured = capsys.readouterr()
     assert captured.err.splitlines() == lines
     assert captured.out == ""
+
+
+def test_a_terminal_that_can_only_print_has_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bars need a cursor that moves: on a dumb terminal they would never be seen."""
+    dumb = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"})
+    monkeypatch.setattr(log, "console", dumb)
+    with log.progress() as board:
+        board.task("kernel")(3, 3)
+    assert capsys.readouterr().err == "kernel: 3/3\n"
