@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import dask
 import pytest
 
 from cluster_support import Processes, drive, prepare, prepared, spec
@@ -271,6 +272,24 @@ def test_an_address_that_is_none(
     done = cohort(*verb, "--cluster", "localhost")
     assert done.code == 2
     assert "--cluster localhost: not a scheduler's address" in done.stderr
+
+
+def test_a_share_that_is_no_number(own_out: Path, cohort: Callable[..., Outcome]) -> None:
+    words = ("compare", "none", "--cluster", "tcp://127.0.0.1:9", "--verify-share", "nan")
+    done = cohort(*words)
+    assert (done.code, "nan is not in the range" in done.stderr) == (2, True), done.stderr
+
+
+def test_tls_without_keys(
+    own_out: Path, cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = cohort("compare", "none", "--cluster", "tls://127.0.0.1:9")
+    assert (done.code, "which keys to take" in done.stderr) == (2, True), done.stderr
+    assert "DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in done.stderr
+    gone = {"distributed.comm.tls.ca-file": "/nowhere", "distributed.comm.tls.client.cert": "/no"}
+    with dask.config.set(gone):
+        done = cohort("compare", "none", "--cluster", "tls://127.0.0.1:9")
+    assert (done.code, "cannot be read" in done.stderr) == (2, True), done.stderr
 
 
 def test_other_versions_are_named() -> None:

@@ -98,6 +98,32 @@ def test_the_screen_has_rates(machine: Path) -> None:
     assert "refaulted, file pages 50 10.0" in lines
 
 
+def test_a_terminal_that_can_only_print_has_one_look_after_the_other(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = io.StringIO()
+    dumb = Console(file=said, force_terminal=True, _environ={"TERM": "dumb"})
+    monkeypatch.setattr(watch, "Console", lambda: dumb)
+    watch.watch(lambda: watch.read(machine, 1.0), 0.1, 2)
+    assert said.getvalue().count("killed by the kernel") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--watch --every nan --times 1", "nan is not in the range"),
+        ("--watch --every inf --times 1", "inf is not in the range"),
+        ("--every 3", "are of --watch"),
+        ("--times 2", "are of --watch"),
+    ],
+)
+def test_looks_that_make_no_sense(
+    machine: Path, cohort: Callable[..., Outcome], words: str, said: str
+) -> None:
+    done = cohort("status", "--root", machine, *words.split())
+    assert (done.code, said in done.stderr) == (2, True), done.stderr
+
+
 def test_a_machine_without_blocks(machine: Path, cohort: Callable[..., Outcome]) -> None:
     """A kernel with Cohort off, and files that older ones lack."""
     top = machine / "sys/kernel/mm/cohort"

@@ -20,6 +20,7 @@ from typing import Any, Self
 import cloudpickle
 import dask
 from distributed import Client, Future, KilledWorker
+from distributed.security import Security
 
 from cohort import host
 from cohort.cluster import content, job, node
@@ -36,6 +37,7 @@ POLL_S = 0.05
 LOOK_S = 0.5
 WIDTH = 256  # runs under way: each has a thread that waits
 DEATHS = 3
+TLS = "name them: DASK_DISTRIBUTED__COMM__TLS__CA_FILE, and CLIENT__CERT and CLIENT__KEY likewise"
 SAME = ("records.jsonl", "console.log")
 """What must be the same byte for byte when a run is made again."""
 
@@ -251,6 +253,8 @@ def _connect(address: str) -> Client:
     """A client of the scheduler; UsageError for no address, HostError without an answer."""
     if not re.fullmatch(r"(tcp|tls)://\S+:\d+", address):
         raise UsageError(f"--cluster {address}: not a scheduler's address like tcp://HOST:8786")
+    if address.startswith("tls:"):
+        _check_tls()
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
     try:
         return Client(address, timeout=CONNECT_S, set_as_default=False)
@@ -259,6 +263,16 @@ def _connect(address: str) -> Client:
             f"no scheduler answers at {address} within {CONNECT_S:.0f} s",
             "start one: dask scheduler --port 8786",
         ) from error
+
+
+def _check_tls() -> None:
+    """UsageError if Dask is not told which keys to speak TLS with."""
+    try:
+        told = Security().get_connection_args("client")["ssl_context"] is not None
+    except OSError as error:
+        raise UsageError(f"--cluster: the keys for TLS cannot be read: {error}", TLS) from error
+    if not told:
+        raise UsageError("--cluster tls://: Dask is not told which keys to take", TLS)
 
 
 def check_versions(found: Any) -> None:

@@ -1,6 +1,7 @@
 """Options that several verbs have: on each of them one word, one meaning and the same bounds."""
 
 from collections.abc import Callable, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,20 @@ ACCELS = ("deterministic", "tcg", "kvm", "auto")
 ARCHES = ("x86_64", "arm64")
 PAGE_SIZES = {"4k": PAGE, "16k": LARGE_PAGE}
 """Bytes of a page of the machine, by its word."""
+
+
+class Finite(click.FloatRange):
+    """A range of numbers. What is no number (nan) is in none, whatever it is compared with."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number, or click's error."""
+        number = float(super().convert(value, param, ctx))
+        if isnan(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 """A file to be written: a directory is refused before anything is run."""

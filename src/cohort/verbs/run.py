@@ -16,6 +16,7 @@ from cohort.verbs.options import (
     JSON,
     PAGE_SIZES,
     Command,
+    Finite,
     config,
     of_machine,
     of_runs,
@@ -36,7 +37,7 @@ def on_cluster(command: Command) -> Command:
     """The options that say where runs are made, for `engine`."""
     command = click.option(
         "--verify-share",
-        type=click.FloatRange(0, 1),
+        type=Finite(0, 1),
         default=0.1,
         show_default=True,
         help="Share of the cluster's runs made twice, on different workers.",

@@ -9,15 +9,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from cohort import device, sysfs
 from cohort.errors import UsageError
 from cohort.sysfs import SYSFS, counts, table, text
+from cohort.verbs.options import Finite
 
 AREA_PARTS = ("free", "cache", "client", "lent", "other")
 """What the page-cache-preferred area holds; lent memory is part of the other."""
 GAP_STOCK = 256  # COHORT_GAP_STOCK of the kernel
 SHARE_ONE = 65536  # COHORT_SHARE_ONE
+DAY_S = 86400
 
 Section = Callable[[Path], dict[str, Any] | None]
 
@@ -33,7 +36,7 @@ Section = Callable[[Path], dict[str, Any] | None]
 @click.option(
     "--every",
     "every_s",
-    type=click.FloatRange(0.1),
+    type=Finite(0.1, DAY_S),
     default=1.0,
     show_default=True,
     help="With --watch, seconds between two looks.",
@@ -54,6 +57,9 @@ def command(
     """
     if root is not None and target is not None:
         raise UsageError("--root and --on name two machines", "say one of the two")
+    given = click.get_current_context().get_parameter_source("every_s")
+    if not watch and (times is not None or given is not ParameterSource.DEFAULT):
+        raise UsageError("--every and --times are of --watch", "say --watch, too")
     if watch:
         _watch(root or Path("/"), target, every_s, times, as_json)
         return
