@@ -40,9 +40,13 @@ class References(HTMLParser):
         super().__init__()
         self.loads: list[str] = []
         self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.pictures: list[dict[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.pictures += [dict(attrs)] if tag == "svg" else []
         names = ("src", "href", "xlink:href", "srcset", "data")
         self.loads += [value for name, value in attrs if name in names and value]
 
@@ -57,6 +61,19 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
     assert "default-src 'none'" in page, "the browser refuses what slips through"
     assert "@import" not in page
     assert not re.search(r"url\((?!#)", page)
+
+
+def test_pictures_have_names_and_ids_of_their_own(tmp_path: Path) -> None:
+    page = render_report([measure(RunDir(make_run(tmp_path, "none")))], "cohort report x")
+    found = References()
+    found.feed(page)
+    assert len(found.ids) == len(set(found.ids))
+    named = {x[1:] for x in found.loads if x.startswith("#")}
+    named |= set(re.findall(r"url\(#([^)]+)\)", page))
+    assert len(named) > 5
+    assert named <= set(found.ids)
+    assert [x["role"] for x in found.pictures] == ["img"] * 5
+    assert {"Unusable free space", "Physical memory"} < {x["aria-label"] for x in found.pictures}
 
 
 def test_the_page_traces_every_number(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """The report: one HTML file that needs nothing but itself."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cohort import __version__
 from cohort.results.catalogue import Metric
@@ -46,6 +47,9 @@ _PICTURES = {
         "area counts as parked, too.",
     ),
 }
+_ID = re.compile(r' id="([^"]+)"')
+_NAMED = re.compile(r'(?:href="|url\()#([^")]+)')
+"""Where a picture names one."""
 _VERSIONS = {
     "kernel": "kernel",
     "qemu": "QEMU",
@@ -78,7 +82,7 @@ def render_report(results: Sequence[Result], command: str) -> str:
         **_marks(results),
         maps=maps,
         # The map is drawn by the page itself; its picture is for readers without scripts.
-        pictures=[(*_PICTURES[x], Markup(svg), x == "map") for x, svg in pictures.items()],
+        pictures=[(*_PICTURES[x], _embedded(x, svg), x == "map") for x, svg in pictures.items()],
         night_colours=[(x, by_night(x)) for x in colours_of(pictures.values())],
         colours={policy: (x, by_night(x)) for policy, x in policy_colours(results).items()},
         titles={r.policy: r.meta.get("policy_title", "") for r in results},
@@ -90,6 +94,15 @@ def render_report(results: Sequence[Result], command: str) -> str:
         command=command,
         version=__version__,
     )
+
+
+def _embedded(name: str, svg: str) -> Markup:
+    """A picture as a part of the page: told by its title where it is not seen, and without the ids
+    that nothing in it names, which are the same in every picture."""
+    named = set(_NAMED.findall(svg))
+    own = _ID.sub(lambda found: found[0] if found[1] in named else "", svg)
+    shown = f'<svg role="img" aria-label="{escape(_PICTURES[name][0])}" '
+    return Markup(own.replace("<svg ", shown, 1))
 
 
 def _marks(results: Sequence[Result]) -> dict[str, Any]:
