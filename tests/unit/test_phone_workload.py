@@ -196,6 +196,12 @@ def test_extends_merges_tables_key_by_key(tmp_path: Path) -> None:
     assert child.app == base.app
 
 
+def test_a_child_does_not_inherit_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "phone-2g"\n')
+    assert load_workload(path).name == "mine"
+
+
 @pytest.mark.parametrize(
     ("text", "where"),
     [

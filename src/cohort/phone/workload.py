@@ -38,10 +38,15 @@ def load_workload(name_or_path: str | Path, change: Mapping[str, int] | None = N
     Raises UsageError for an unknown name or a bad file ("file:line: key: what is wrong").
     """
     path = named.find("workload", str(name_or_path), paths.WORKLOADS, workload_names())
-    data = tomlfile.read_extending(path, "workload", paths.WORKLOADS, _merge, _validate)
+    data = tomlfile.read_extending(path, "workload", paths.WORKLOADS, _extend, _validate)
     for key, value in (change or {}).items():
         _replace(path, data, key, value)
     return _validate(path, data)
+
+
+def _extend(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    """A whole workload over another one. It does not inherit the name: it is called as its file."""
+    return _merge({key: value for key, value in base.items() if key != "name"}, child)
 
 
 def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
@@ -68,6 +73,6 @@ def _replace(path: Path, data: dict[str, Any], key: str, value: int) -> None:
 
 def _validate(path: Path, data: dict[str, Any]) -> Workload:
     try:
-        return Workload.model_validate(data)
+        return Workload.model_validate({"name": path.stem, **data})
     except ValidationError as error:
         raise tomlfile.explain(path, error, "workload", Workload) from error
