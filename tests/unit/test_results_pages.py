@@ -15,6 +15,9 @@ from cohort.results import collect, pages
 from cohort.results.pages import Home
 from cohort.results.query import ask
 from cohort.results.records import Record, read_set, write_set
+from cohort.runs import RunSpec, check_run
+from cohort.study.matrix import Options, columns_of, specs_of
+from cohort.study.schema import load_study
 from made_runs import make_run
 from tests_support import Outcome
 
@@ -34,6 +37,7 @@ PICTURE = '\n{{ picture("small", "ui_order", ["none", "region"], "UI", orders=Tr
 IDS = {
     **dict.fromkeys(("kernel_id", "workload_digest"), "0123"),
     **{"guest_id": "4567", "cmdline": []},
+    "storage": {"read_us": 100, "write_us": 50, "mb_per_s": 600},
 }
 
 
@@ -42,7 +46,16 @@ def made_run(root: Path, policy: str, seed: int, factor: float, **versions: str)
     known = {"qemu": "QEMU 1", "gcc": "gcc 4", "kernel": "6.12.7"}
     known |= {"cohort_git": "abcd", "tree_id": "89ab"}
     identity = {**IDS, "policy_id": load_policy(policy).digest[:16]}
-    return make_run(root, policy, seed, factor, versions=known | versions, **identity)
+    path = make_run(root, policy, seed, factor, versions=known | versions, **identity)
+    tell(path)
+    return path
+
+
+def tell(path: Path) -> None:
+    """Leave in a run directory what its guest was told."""
+    meta = json.loads((path / "meta.json").read_text())
+    spec = RunSpec(load_policy(meta["policy"]), "phone-2g", meta["launches"], meta["seed"])
+    (path / "phone.conf").write_text(check_run(spec).conf)
 
 
 def checkout(root: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
@@ -322,6 +335,14 @@ def test_what_cannot_be_had_again_is_refused(
     assert "policies/none.toml says something else" in refused(policy_id="0")
     assert "mine is no policy of policies/" in refused(policy="mine")
     assert "was run with --append 'a b'" in refused(cmdline=["a b"])
+    assert "mine is no workload of workloads/" in refused(workload="mine")
+    changed = "workloads/phone-2g.toml says something else than when phone-2g-none-s1 was run"
+    cost = {**meta["storage"], "read_us": 1}
+    assert changed in refused(storage=cost)
+    conf = (run / "phone.conf").read_text()
+    (run / "phone.conf").write_text(conf.replace("set think_us 1000\n", "set think_us 2000\n"))
+    assert changed in refused()
+    shutil.copy(run.with_name("phone-2g-none-s2") / "phone.conf", run)
     assert "two runs of none with seed 2" in refused(seed=2)
 
 
@@ -333,20 +354,81 @@ def test_runs_are_named_in_one_way(home: Home, cohort: Cohort, own_out: Path) ->
     assert "one of the two" in cohort("results", "--check", "--sql", "SELECT 1").stderr
 
 
-def test_a_study_keeps_its_labels(home: Home, own_out: Path, tmp_path: Path) -> None:
-    runs = [
-        {"label": f"{policy} {n}", "path": str(own_out / "runs" / f"phone-2g-{policy}-s{n}")}
-        for policy in ("none", "region")
-        for n in (1, 2)
-    ]
-    file = tmp_path / "one.json"
-    file.write_text(json.dumps({"study": "region-fig2", "runs": runs}))
-    records = collect.of_study(file)
-    assert [x.label for x in records] == ["none 1", "none 2", "region 1", "region 2"]
-    assert {x.command for x in records} == {"cohort study region-fig2 --seeds 1,2"}
-    file.write_text("{}")
+STUDY = """
+title = "t"
+source = "s"
+workload = "phone-2g"
+seeds = [1, 2, 3]
+run = [
+    {label = "{policy} now", policy = "{policy}", sweep = {policy = ["none", "tuned"]}},
+    {label = "more", policy = "region", launches = 20, sysctl = {"vm.swappiness" = 1}},
+]
+measure = [{metric = "kills"}]
+"""
+
+
+@pytest.fixture
+def study(home: Home, own_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What `cohort study small` left of two of its three columns, one with more knobs."""
+    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
+    paths.STUDIES.mkdir()
+    (paths.STUDIES / "small.toml").write_text(STUDY)
+    small = load_study("small")
+    runs = []
+    for label, policy in (("none now", "none"), ("more", "region")):
+        for seed in (1, 2):
+            run = own_out / "runs" / f"phone-2g-{policy}-s{seed}"
+            spec = specs_of(small, columns_of(small, [label]), Options([seed], 20))[0]
+            about = json.loads((run / "meta.json").read_text())
+            about |= {"policy_id": spec.policy.digest[:16]}
+            (run / "meta.json").write_text(json.dumps(about))
+            (run / "phone.conf").write_text(check_run(spec).conf)
+            runs.append({"label": label, "path": str(run)})
+    file = tmp_path / "small.json"
+    file.write_text(json.dumps({"study": "small", "runs": runs}))
+    return file
+
+
+def test_a_study_keeps_its_labels_and_its_options(study: Path) -> None:
+    records = collect.of_study(study)
+    assert [x.label for x in records] == ["none now", "none now", "more", "more"]
+    assert {x.command for x in records} == {
+        "cohort study small --seeds 1,2 --launches 20 --run 'none now' --run more"
+    }
+    study.write_text("{}")
     with pytest.raises(UsageError, match="not what `cohort study` writes"):
-        collect.of_study(file)
+        collect.of_study(study)
+
+
+def test_a_study_of_another_machine_is_one_of_that_machine(study: Path) -> None:
+    for run in json.loads(study.read_text())["runs"]:
+        path = Path(run["path"])
+        about = json.loads((path / "meta.json").read_text()) | {"accel": "tcg", "arch": "arm64"}
+        (path / "meta.json").write_text(json.dumps(about))
+        conf = (path / "phone.conf").read_text()
+        conf = conf.replace("time virtual\n", "time real\n")
+        (path / "phone.conf").write_text(conf.replace("set time_scale 1\n", "set time_scale 50\n"))
+    command = collect.of_study(study)[0].command
+    assert command.endswith("--run more --arch arm64 --accel tcg")
+
+
+def test_a_study_that_says_something_else_by_now_is_refused(study: Path) -> None:
+    file = paths.STUDIES / "small.toml"
+    for old, new, said in (
+        (
+            "swappiness",
+            "page-cluster",
+            "small.toml: more: says something else than when phone-2g-r",
+        ),
+        ('"phone-2g"', '"phone-3g"', "phone-2g.toml says something else than when phone-2g-none"),
+        ('"more"', '"less"', "small has no column 'more'"),
+    ):
+        file.write_text(STUDY.replace(old, new))
+        with pytest.raises(UsageError, match=said):
+            collect.of_study(study)
+    file.unlink()
+    with pytest.raises(UsageError, match="small is no study of studies/"):
+        collect.of_study(study)
 
 
 def test_records_come_back_as_they_were(made: Home) -> None:

@@ -68,6 +68,19 @@ def test_a_record_a_policy_and_the_command_that_repeats_it(tmp_path: Path) -> No
     assert none.records_id != region.records_id
 
 
+def test_the_command_has_the_machine_the_kernel_and_the_root(tmp_path: Path) -> None:
+    told: dict[str, Any] = {"arch": "arm64", "page_size": 16384, "rootfs": "initramfs"}
+    left(tmp_path / "arm64", "none", 1, **told, config=None, debug=True)
+    assert of_suite(tmp_path / "arm64")[0].command == (
+        "cohort suite userland --policies none --memory 2048 "
+        "--arch arm64 --page-size 16k --debug --rootfs initramfs"
+    )
+    left(tmp_path / "own", "none", 1, config="base,x86_64,lab", debug=False, rootfs="debian")
+    assert of_suite(tmp_path / "own")[0].command == (
+        "cohort suite userland --policies none --memory 2048 --config base,x86_64,lab"
+    )
+
+
 def test_a_page_has_its_cases_and_no_seeds(tmp_path: Path) -> None:
     left(tmp_path / "runs", "none", 1)
     left(tmp_path / "runs", "region", 2)

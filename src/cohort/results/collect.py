@@ -2,24 +2,33 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cohort.errors import UsageError
-from cohort.phone.workload import load_workload
+from cohort.kernel.build import KernelSpec
+from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy, policy_names
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
 from cohort.results.runs import Result, measure
-from cohort.runs import RunDir
-from cohort.vm.machine import PAGE
+from cohort.runs import RunDir, RunSpec, check_run
+from cohort.study.matrix import Options, columns_of, specs_of
+from cohort.study.schema import Study, load_study, study_names
+from cohort.vm.machine import PAGE, Latency
+
+X86 = "x86_64"
+"""What runs were of before they said so."""
+AGAIN = "make the runs again"
 
 
 def of_runs(places: Sequence[Path]) -> list[Record]:
     """The records of a comparison: of these run directories, or all in a directory of such.
 
     UsageError for a place without runs, for runs that one `cohort compare` could not have made,
-    and for a policy that is another by now; Failed for runs of more than one build or phone.
+    and for a policy or a workload that is another by now; Failed for runs of more
+    than one build or phone.
     """
     results = [measure(RunDir(path)) for path in _directories(places)]
     for result in results:
@@ -27,13 +36,16 @@ def of_runs(places: Sequence[Path]) -> list[Record]:
     commands = _commands(results)
     records = [of_result(x, x.policy, commands[x.policy]) for x in _ordered(results)]
     check_build(records, "the runs do not make one table", (*ONE_BUILD, *ONE_PHONE))
+    for result in results:
+        _check_workload(result, _spec(result))
     return records
 
 
 def of_study(file: Path) -> list[Record]:
     """The records of a study's runs, from the NAME.json that `cohort study NAME` left.
 
-    UsageError if that is no such file; Failed for runs of more than one build.
+    UsageError if that is no such file, and for runs that the study of that name would not make by
+    now; Failed for runs of more than one build.
     """
     try:
         said = json.loads(file.read_text(encoding="utf-8"))
@@ -41,9 +53,10 @@ def of_study(file: Path) -> list[Record]:
         name = str(said["study"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{file}: not what `cohort study` writes: {error}") from error
+    if name not in study_names():
+        raise UsageError(f"{name} is no study of studies/, so its runs cannot be had again")
     results = [(label, measure(RunDir(path))) for label, path in runs]
-    seeds = ",".join(map(str, sorted({result.seed for _, result in results})))
-    command = f"cohort study {name} --seeds {seeds}"
+    command = _study_command(load_study(name), results)
     records = [of_result(result, label, command) for label, result in results]
     check_build(records, f"the runs of {name} do not make one table")
     return records
@@ -60,11 +73,90 @@ def _directories(places: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def _study_command(study: Study, results: Sequence[tuple[str, Result]]) -> str:
+    """The `cohort study` that makes these runs. UsageError if it would make others."""
+    for label, result in results:
+        spec = _study_spec(study, label, result, launches=result.meta["launches"])
+        _check_column(result, spec, f"studies/{study.name}.toml: {label}")
+        _check_workload(result, spec)
+    meta = results[0][1].meta
+    seeds = ",".join(map(str, sorted({result.seed for _, result in results})))
+    words = [f"cohort study {study.name} --seeds {seeds}"]
+    launches = [result.meta["launches"] for _, result in results]
+    if launches != [_own_launches(_study_spec(study, *run)) for run in results]:
+        # A column that asks for fewer has fewer all the same.
+        words.append(f"--launches {max(launches)}")
+    labels = dict.fromkeys(label for label, _ in results)
+    if len(labels) < len(study.columns):
+        words += [f"--run {shlex.quote(label)}" for label in labels]
+    return " ".join([*words, *_machine(meta, study.accel)])
+
+
+def _study_spec(study: Study, label: str, result: Result, launches: int | None = None) -> RunSpec:
+    """The run of a column as the study makes it now, on the machine that the result is of."""
+    machine = {
+        "arch": result.meta.get("arch", X86),
+        "page_size": result.meta.get("page_size", PAGE),
+    }
+    options = Options([result.seed], launches, result.meta["accel"], **machine)
+    return specs_of(study, columns_of(study, [label]), options)[0]
+
+
+def _own_launches(spec: RunSpec) -> int:
+    return spec.launches or load_workload(spec.workload, dict(spec.change)).launches.value
+
+
+def _check_column(result: Result, spec: RunSpec, where: str) -> None:
+    """UsageError if a study's column is of another policy or command line by now."""
+    meta = result.meta
+    now = (spec.policy.name, spec.policy.digest[:16], list(spec.cmdline))
+    if now != (meta["policy"], meta["policy_id"], meta.get("cmdline", [])):
+        raise UsageError(f"{where}: says something else than when {_of(result)} was run", AGAIN)
+
+
+def _spec(result: Result) -> RunSpec:
+    """The run of a comparison as the checkout makes it now."""
+    meta = result.meta
+    return RunSpec(
+        load_policy(result.policy),
+        result.workload,
+        meta["launches"],
+        result.seed,
+        meta["accel"],
+        meta["memory_mb"],
+        kernel=KernelSpec(tuple(meta.get("kernel_configs", ())), meta.get("arch", X86)),
+    )
+
+
+def _check_workload(result: Result, spec: RunSpec) -> None:
+    """UsageError if the guest would be told something else by now: another workload of that name.
+
+    Told by phone.conf, which has all numbers of a workload but those of its machine: the workload's
+    digest takes the storage's image, which may not be there.
+    """
+    meta, path = result.meta, result.path
+    assert path is not None
+    checked = check_run(spec)
+    storage = checked.workload.storage
+    cost = asdict(Latency(storage.read_us.value, storage.write_us.value, storage.mb_per_s.value))
+    told = ((path / "phone.conf").read_text(encoding="utf-8"), meta["cpus"], meta["storage"])
+    if told != (checked.conf, checked.workload.cpus, cost):
+        raise UsageError(
+            f"workloads/{result.workload}.toml says something else than when {_of(result)} was run",
+            AGAIN,
+        )
+
+
 def _check_policy(result: Result) -> None:
-    """A table calls a run by its policy: the repository's file must still say the same."""
+    """A table calls a run by its policy: the repository's file must still say the same. And its
+    workload must be one of the repository's."""
     name, meta = result.policy, result.meta
     if name not in policy_names():
         raise UsageError(f"{name} is no policy of policies/, so its runs cannot be had again")
+    if result.workload not in workload_names():
+        raise UsageError(
+            f"{result.workload} is no workload of workloads/, so its runs cannot be had again"
+        )
     if load_policy(name).digest[:16] != meta["policy_id"]:
         raise UsageError(
             f"policies/{name}.toml says something else than when {_of(result)} was run"
@@ -98,14 +190,20 @@ def _commands(results: Sequence[Result]) -> dict[str, str]:
     return commands
 
 
-def _options(meta: Any) -> str:
+def _options(meta: Mapping[str, Any]) -> str:
     words = [f"--workload {meta['workload']} --launches {meta['launches']}"]
     if meta["memory_mb"] != load_workload(str(meta["workload"])).memory_mb:
         words.append(f"--memory {meta['memory_mb']}")
-    if meta.get("arch", "x86_64") != "x86_64":
+    return " ".join([*words, *_machine(meta, "deterministic")])
+
+
+def _machine(meta: Mapping[str, Any], usual: str) -> list[str]:
+    """The options that say which machine it was, and which accelerator if not the `usual` one."""
+    words = []
+    if meta.get("arch", X86) != X86:
         words.append(f"--arch {meta['arch']}")
     if meta.get("page_size", PAGE) != PAGE:
         words.append(f"--page-size {meta['page_size'] >> 10}k")
-    if meta["accel"] != "deterministic":
+    if meta["accel"] != usual:
         words.append(f"--accel {meta['accel']}")
-    return " ".join(words)
+    return words

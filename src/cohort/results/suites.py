@@ -20,6 +20,7 @@ from cohort.suites.results import (
     whole,
 )
 from cohort.suites.schema import Suite, load_suite
+from cohort.vm.machine import PAGE
 
 STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
 """What a case can come to."""
@@ -60,7 +61,25 @@ def _command(suite: Suite, metas: Sequence[Mapping[str, Any]]) -> str:
     words = f"cohort suite {suite.name} --policies {policies}"
     memory, cpus = metas[0]["memory_mb"], metas[0]["cpus"]
     words += f" --memory {memory}" if memory != suite.memory_mb else ""
-    return words + (f" --cpus {cpus}" if cpus != suite.cpus else "")
+    words += f" --cpus {cpus}" if cpus != suite.cpus else ""
+    return " ".join([words, *_kernel_words(metas[0])])
+
+
+def _kernel_words(meta: Mapping[str, Any]) -> list[str]:
+    """The options that say which machine, kernel and root it was; runs that do not tell the last
+    two were made before they did."""
+    words = []
+    if meta["arch"] != "x86_64":
+        words.append(f"--arch {meta['arch']}")
+    if meta["page_size"] != PAGE:
+        words.append(f"--page-size {meta['page_size'] >> 10}k")
+    if meta.get("debug"):
+        words.append("--debug")
+    if meta.get("config"):
+        words.append(f"--config {meta['config']}")
+    if meta.get("rootfs", "debian") != "debian":
+        words.append(f"--rootfs {meta['rootfs']}")
+    return words
 
 
 def _outcome(suite: Suite, meta: Mapping[str, Any], place: Path) -> Outcome:

@@ -36,13 +36,14 @@ DEBUG_WORDS = ("panic_on_warn=1", "page_owner=on", "page_poison=1")
 
 @dataclass(frozen=True)
 class Machine:
-    """What the guests are: memory in MiB, whether their kernel has every checker, and the bytes of
-    a page."""
+    """What the guests are: memory in MiB, whether their kernel has every checker, the bytes of a
+    page, and the fragments of their kernel if it is not the policy's."""
 
     cpus: int
     memory_mb: int
     debug: bool
     page_size: int = machine.PAGE
+    config: str | None = None
 
     def check(self, policy: Policy) -> None:
         """UsageError if there is no such machine, or it cannot have what the policy asks for."""

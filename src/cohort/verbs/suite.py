@@ -89,7 +89,7 @@ def command(
     specs = [_kernel_spec(policy, config, debug, arch, page_size) for policy in loaded]
     roots.check(rootfs, suite, specs[0].arch)
     memory_mb = suite.memory_mb if memory_mb is None else memory_mb
-    machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size)
+    machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size, config)
     for policy in loaded:
         machine.check(policy)
     with engine(cluster, verify_share) as where:
@@ -237,6 +237,9 @@ def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -
             "guest_id": host.digest_file(plan.init)[:16],
             "accel": plan.suite.accel,
             "gcc": host.version("gcc"),
+            "debug": plan.machine.debug,
+            "config": plan.machine.config,
+            "rootfs": "initramfs" if plan.image is None else "debian",
             "kernel_config": str(kernel.config.parent.name),
             "cohort_git": git_id(),
             "qemu": host.version(emulator(kernel.arch).program),
