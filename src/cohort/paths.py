@@ -8,6 +8,8 @@ makes `out/` in the working directory: nothing is ever written beside the packag
 import os
 from pathlib import Path
 
+from cohort.errors import HostError, from_oserror
+
 PACKED = Path(__file__).resolve().with_name("data")
 CHECKOUT = None if PACKED.is_dir() else Path(__file__).resolve().parents[2]
 ROOT = CHECKOUT or PACKED
@@ -28,12 +30,23 @@ def out_dir() -> Path:
     the working directory without one. Created."""
     home = CHECKOUT or Path.cwd()
     out = Path(os.environ.get("COHORT_OUT") or home / "out").absolute()
-    out.mkdir(parents=True, exist_ok=True)
+    _create(out)
     return out
 
 
 def made(*parts: str) -> Path:
     """A directory under `out_dir()`, created. Resolved: a build must not see it by two names."""
     path = out_dir().joinpath(*parts)
-    path.mkdir(parents=True, exist_ok=True)
+    _create(path)
     return path.resolve()
+
+
+def _create(path: Path) -> None:
+    """Make a directory where there is none. HostError with what to do about it, as every verb that
+    makes or reads anything made needs it, also in a checkout that cannot be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        failed = from_oserror(error)
+        hint = failed.hint or "set COHORT_OUT to a directory that can be written"
+        raise HostError(failed.message, hint) from error

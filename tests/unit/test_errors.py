@@ -1,5 +1,6 @@
 """Bad input and a bad host: a clear message and its own exit code, through the whole command."""
 
+import errno
 import io
 import json
 import os
@@ -234,6 +235,28 @@ def test_an_unreadable_tree(
         done = cohort("kernel", "patch", "--tree", tree)
     assert done.code == 8
     assert f"permission denied: {tree / 'Makefile'}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("doctor",), ("report", "--last"), ("results", "--sql", "SELECT 1 FROM runs")]
+)
+def test_a_checkout_that_cannot_be_written(
+    own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    make = Path.mkdir
+
+    def refuse(
+        self: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False
+    ) -> None:
+        if self.is_relative_to(own_out):
+            raise OSError(errno.EROFS, "Read-only file system", str(self))
+        make(self, mode, parents, exist_ok)
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    done = cohort(*words)
+    assert done.code == 8
+    assert "Read-only file system" in done.stderr
+    assert "hint: set COHORT_OUT to a directory that can be written" in done.stderr
 
 
 def test_a_full_disk(make_tree: MakeTree, tmp_path: Path) -> None:
