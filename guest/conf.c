@@ -91,9 +91,12 @@ static const struct key scale_keys[] = {
 static uint64_t number(const char *text, const char *what)
 {
 	char *end;
-	uint64_t v = strtoull(text, &end, 10);
+	uint64_t v;
 
-	if (end == text || *end)
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	/* strtoull() makes a large number of a negative one. */
+	if (end == text || *end || errno || *text == '-')
 		fatal("phone.conf: %s: not a number: %s", what, text);
 	return v;
 }

@@ -2,7 +2,7 @@
 
 A policy is a TOML file in `policies/`. `extends = "NAME"` takes everything from another policy of
 the same directory, or of `policies/`: boot switches are appended to its own, knobs and Cohort's
-switches of the same name replace.
+switches of the same name replace, and so does each key of a role.
 """
 
 import hashlib
@@ -27,6 +27,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _SYSCTL = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
 _HEAP = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 _SYSFS = re.compile(r"/sys(/[A-Za-z0-9_.:-]+)+")
+MOST_ROLE_MB = 1 << 20
+"""A terabyte: above it is a slip of the finger."""
 
 
 def _knob_text(value: object) -> object:
@@ -81,6 +83,7 @@ Knob = Annotated[str, BeforeValidator(_knob_text), AfterValidator(_one_line)]
 SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
 SysfsPath = Annotated[str, AfterValidator(_sysfs_path)]
 HeapName = Annotated[str, AfterValidator(_heap_name)]
+RoleMb = Annotated[int, Field(ge=0, le=MOST_ROLE_MB)]
 
 
 class Role(BaseModel):
@@ -94,9 +97,16 @@ class Role(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     vnode: Name | None = None
-    memory_min_mb: int = 0
-    memory_low_mb: int = 0
-    memory_max_mb: int = 0
+    memory_min_mb: RoleMb = 0
+    memory_low_mb: RoleMb = 0
+    memory_max_mb: RoleMb = 0
+
+    @model_validator(mode="after")
+    def _one_wall(self) -> Self:
+        sizes = ("memory_min_mb", "memory_low_mb", "memory_max_mb")
+        if self.vnode is not None and (given := [x for x in sizes if getattr(self, x)]):
+            raise ValueError(f"vnode does not go with {given[0]}: a node is as large as the layout")
+        return self
 
     @property
     def line(self) -> str:
@@ -181,13 +191,22 @@ def load_policy(name_or_path: str | Path) -> Policy:
 
 
 def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
-    merged = {**base, **child}
+    merged = _over(base, child)
     if "name" not in child:
         merged.pop("name", None)  # a child is called as its file
     if isinstance(child.get("cmdline", []), list):  # else it is told as the mistake it is
         merged["cmdline"] = _more_switches(base.get("cmdline", []), child.get("cmdline", []))
-    for table in ("sysctl", "sysfs"):
-        merged[table] = {**base.get(table, {}), **child.get(table, {})}
+    return merged
+
+
+def _over(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    """`child` over `base`, tables key by key; a value in a table's place is told as the mistake it
+    is."""
+    merged = dict(base)
+    for key, value in child.items():
+        old = base.get(key)
+        tables = isinstance(old, dict) and isinstance(value, dict)
+        merged[key] = _over(old or {}, value) if tables else value
     return merged
 
 

@@ -18,7 +18,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from cohort import host, paths, switches
+from cohort import host, named, paths, switches
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
@@ -253,6 +253,7 @@ def execute(
     it left behind stays in a directory ending in `.failed`.
     """
     checked = check_run(spec)
+    _tell([checked])
     plan = _plan(spec, checked, prepare([spec]))
     return _execute(plan, Here(), progress or _ignore, stop or threading.Event())
 
@@ -271,6 +272,7 @@ def execute_matrix(
     engine = engine or Here()
     # Before the kernels: a mistyped name should not be found after a build.
     checked = [check_run(spec) for spec in specs]
+    _tell(checked)
     kernels = prepare(specs)
     plans = [_plan(spec, run, kernels) for spec, run in zip(specs, checked, strict=True)]
     engine.expect([plan.path.name for plan in plans if plan.wanted and plan.repeats])
@@ -305,23 +307,49 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """A run that can be made: its workload, and all that the guest is told (/phone.conf)."""
+    """A run that can be made: its workload, and all that the guest is told (/phone.conf).
+
+    `remark` is what may not be meant, or empty.
+    """
 
     workload: Workload
     conf: str
+    remark: str = ""
+
+
+def _tell(checked: Sequence[CheckedRun]) -> None:
+    """Each remark on the runs once."""
+    for remark in dict.fromkeys(run.remark for run in checked if run.remark):
+        log.warning("%s", remark)
 
 
 def check_run(spec: RunSpec) -> CheckedRun:
     """Read the run's workload and write the guest's settings. UsageError if its machine cannot have
-    what the switches ask for, the phone does not fit in its memory, or the guest could not be told
-    the run's numbers."""
+    what the switches ask for, the phone does not fit in its memory, the policy is of no effect on
+    it, or the guest could not be told the run's numbers."""
     workload = load_workload(spec.workload, dict(spec.change))
     memory_mb = _memory_mb(spec, workload)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
     switches.check_machine(spec.words, memory_mb, workload.cpus, where)
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name)
-    return CheckedRun(workload, _conf(spec, workload))
+    remark = _strange_roles(spec.policy, workload)
+    return CheckedRun(workload, _conf(spec, workload), remark)
+
+
+def _strange_roles(policy: Policy, workload: Workload) -> str:
+    """A sentence if the policy has roles that the workload has not. UsageError if it has no other
+    and no virtual nodes either: under its name the run would be of none of its walls."""
+    strange = [name for name in policy.role if name not in workload.roles]
+    if not strange:
+        return ""
+    known = ", ".join(workload.roles) or "none"
+    said = f"policy {policy.name}: role.{strange[0]}: the roles of {workload.name} are: {known}"
+    nodes = "cohort.vnode" in switches.values(policy.cmdline)
+    if len(strange) == len(policy.role) and not nodes:
+        near = named.near(strange[0], workload.roles)
+        raise UsageError(said, near or "one that has roles: --workload vnode-pressure")
+    return f"{said}; nothing is done for it"
 
 
 def _memory_mb(spec: RunSpec, workload: Workload) -> int:

@@ -158,6 +158,24 @@ def test_a_switch_of_cohorts_replaces_the_one_of_its_name(tmp_path: Path) -> Non
         ('title = "t"\nentitled = true', 2, "entitled", "there is no area"),
         ('title = "t"\nkernel = "mine"', 2, "kernel", "'cohort', 'order9', 'gcma' or 'stock'"),
         ('title = "t"\nguaranteed_mb = 9', 2, "guaranteed_mb", "the kernel has no GCMA"),
+        (
+            'title = "t"\n[role.a]\nmemory_min_mb = -5',
+            3,
+            "role.a.memory_min_mb",
+            "than or equal to 0",
+        ),
+        (
+            'title = "t"\n[role.a]\nmemory_low_mb = 99999999999',
+            *(3, "role.a.memory_low_mb", "less than or equal to 1048576"),
+        ),
+        (
+            'title = "t"\n[role.a]\nvnode = "a"\nmemory_max_mb = 5',
+            *(2, "role.a", "vnode does not go with memory_max_mb"),
+        ),
+        ('extends = "base"\nsysctl = 5', 2, "sysctl", "valid dictionary"),
+        ('extends = "base"\nsysfs = ["/sys/x"]', 2, "sysfs", "valid dictionary"),
+        ('extends = "base"\nrole = "a"', 2, "role", "valid dictionary"),
+        ('extends = "memcg"\nrole.trusted = 1', 2, "role.trusted", "valid dictionary"),
         ('cmdline = ["a"]', 1, "title", "required"),
         ('extends = "nobody"', 1, "extends", "no policy 'nobody'"),
         ('# me\nextends = "mine"', 2, "extends", "circle"),
@@ -223,3 +241,13 @@ def test_of_fifty_names_only_the_nearest_is_told() -> None:
     assert caught.value.hint == "did you mean region?"
     with pytest.raises(UsageError, match="known: boost0, "):
         load_policy("zzzzzz")
+
+
+def test_a_child_has_its_parents_roles_key_by_key(tmp_path: Path) -> None:
+    text = 'extends = "memcg"\n[role.trusted]\nmemory_low_mb = 640\n[role.store]\nvnode = "a"\n'
+    roles = load_policy(write(tmp_path, text)).role
+    assert {name: role.line for name, role in roles.items()} == {
+        "trusted": f"cgroup {384 * 1024} {640 * 1024} 0",
+        "untrusted": "cgroup 0 0 0",
+        "store": "vnode a",
+    }

@@ -1,16 +1,18 @@
 """Roles, pressure and messages of a workload, as the guest and the image get them."""
 
+import logging
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from cohort import paths
-from cohort.errors import UsageError
+from cohort import paths, runs
+from cohort.errors import BuildError, UsageError
 from cohort.phone import storage
 from cohort.phone.conf import render_conf
 from cohort.phone.workload import Workload, load_workload
-from cohort.policy import load_policy
+from cohort.policy import Role, load_policy
 
 
 def conf(workload: Workload, policy: str, launches: int = 10) -> list[str]:
@@ -81,3 +83,40 @@ def test_messages_are_a_database_that_sqlite_reads(tmp_path: Path) -> None:
     again = tmp_path / "again"
     storage._write_messages(again, 500)
     assert path.read_bytes() == again.read_bytes()
+
+
+def spec(policy: str, workload: str, **role: Role) -> runs.RunSpec:
+    """A run of the policy with these roles besides."""
+    chosen = load_policy(policy)
+    changed = chosen.model_copy(update={"role": {**chosen.role, **role}})
+    return runs.RunSpec(changed, workload, 5)
+
+
+def test_a_policy_of_roles_that_the_workload_has_not_is_refused() -> None:
+    """Under the policy's name it would be a run without its cgroups."""
+    with pytest.raises(UsageError, match=r"memcg: role\.trusted: the roles of phone-2g are: none"):
+        runs.check_run(spec("memcg", "phone-2g"))
+    near = spec("none", "vnode-pressure", trustd=Role(memory_min_mb=5))
+    with pytest.raises(UsageError, match="are: trusted, untrusted") as caught:
+        runs.check_run(near)
+    assert caught.value.hint == "did you mean trusted?"
+    assert runs.check_run(spec("memcg", "vnode-pressure")).remark == ""
+
+
+def test_a_role_that_the_workload_has_not_is_told_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(specs: Sequence[runs.RunSpec]) -> None:
+        raise BuildError("there is no kernel")
+
+    monkeypatch.setattr(runs, "prepare", prepare)
+    monkeypatch.setattr(logging.getLogger("cohort"), "propagate", True)
+    one = spec("memcg", "vnode-pressure", trustd=Role(memory_min_mb=5))
+    nodes = spec("vnode", "phone-2g")  # its nodes are there without roles, too
+    with pytest.raises(BuildError):
+        runs.execute_matrix([one, one, nodes])
+    assert [record.getMessage() for record in caplog.records] == [
+        "policy memcg: role.trustd: the roles of vnode-pressure are: trusted, untrusted;"
+        " nothing is done for it",
+        "policy vnode: role.trusted: the roles of phone-2g are: none; nothing is done for it",
+    ]

@@ -1,0 +1,57 @@
+"""Parts of the guest's program, each in a small program of this host."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cohort import host, paths
+from cohort.phone.workload import load_workload, render_conf, workload_names
+
+DATA = Path(__file__).parent / "data"
+WORDS = ("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter")
+
+pytestmark = pytest.mark.skipif(not host.find("gcc"), reason="needs gcc")
+
+
+def compiled(where: Path, name: str, *parts: str) -> Path:
+    """The program NAME.c of the test's data with these files of the guest."""
+    sources = [DATA / f"{name}.c", *(paths.GUEST / part for part in parts)]
+    program = where / name
+    done = host.run(["gcc", *WORDS, "-Werror", f"-I{paths.GUEST}", "-o", program, *sources])
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+Read = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
+    """What the guest says of a configuration."""
+    where = tmp_path_factory.mktemp("guest")
+    program = compiled(where, "read_conf", "conf.c", "json.c")
+
+    def call(text: str) -> str:
+        (where / "phone.conf").write_text(text)
+        return host.run([program, where / "phone.conf"]).stdout
+
+    return call
+
+
+def rendered(name: str) -> str:
+    return render_conf(load_workload(name), seed=1, launches=30, writes=[], time="virtual")
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_the_guest_takes_every_workload(name: str, read: Read) -> None:
+    launches = rendered(name).count("\nlaunch ")
+    assert read(rendered(name)).endswith(f" roles, {launches} launches\n")
+
+
+@pytest.mark.parametrize("number", ["-5", "18446744073709551616", "5x", "x"])
+def test_the_guest_refuses_what_is_no_number(number: str, read: Read) -> None:
+    text = rendered("vnode-pressure")
+    assert "role trusted none" in text
+    text = text.replace("role trusted none", f"role trusted cgroup 1 {number} 0", 1)
+    assert read(text) == f"phone.conf: trusted: not a number: {number}"
