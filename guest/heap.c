@@ -66,6 +66,7 @@ static void burst_end(struct rng *r, uint64_t *left)
 	think(r);
 	*left = rng_range(r, sh->conf.set.burst_pages / 2,
 			  sh->conf.set.burst_pages * 3 / 2);
+	*left += !*left;		/* half of one page is none */
 }
 
 /* Fault in the next pages; stops silently at the heap's limit. */

@@ -55,3 +55,14 @@ def test_the_guest_refuses_what_is_no_number(number: str, read: Read) -> None:
     assert "role trusted none" in text
     text = text.replace("role trusted none", f"role trusted cgroup 1 {number} 0", 1)
     assert read(text) == f"phone.conf: trusted: not a number: {number}"
+
+
+def test_a_burst_of_one_page_waits_after_each(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "count_waits", "heap.c", "rng.c")
+
+    def waits(burst_pages: int) -> int:
+        return int(host.run([program, "1000", str(burst_pages)]).stdout)
+
+    assert waits(1) == 1000
+    assert 480 < waits(2) < 520
+    assert 28 < waits(32) < 36
