@@ -24,7 +24,7 @@ from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone import room
 from cohort.phone.initramfs import build_guest, build_initramfs
-from cohort.phone.storage import build_storage, padded
+from cohort.phone.storage import build_storage, check_files, padded
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
 from cohort.policy import Policy
 from cohort.results.metrics import compute_metrics
@@ -325,14 +325,15 @@ def _tell(checked: Sequence[CheckedRun]) -> None:
 
 def check_run(spec: RunSpec) -> CheckedRun:
     """Read the run's workload and write the guest's settings. UsageError if its machine cannot have
-    what the switches ask for, the phone does not fit in its memory, the policy is of no effect on
-    it, or the guest could not be told the run's numbers."""
+    what the switches ask for, the phone does not fit in its memory or on its storage, the policy is
+    of no effect on it, or the guest could not be told the run's numbers."""
     workload = load_workload(spec.workload, dict(spec.change))
     memory_mb = _memory_mb(spec, workload)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
     switches.check_machine(spec.words, memory_mb, workload.cpus, where)
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name)
+    check_files(workload, workload.name)
     remark = _strange_roles(spec.policy, workload)
     return CheckedRun(workload, _conf(spec, workload), remark)
 

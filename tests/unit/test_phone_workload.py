@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cohort import paths
+from cohort import paths, runs
 from cohort.errors import UsageError
+from cohort.phone import limits
 from cohort.phone.workload import (
     launch_sequence,
     launch_weights,
@@ -15,6 +16,7 @@ from cohort.phone.workload import (
     render_conf,
     workload_names,
 )
+from cohort.policy import load_policy
 
 TEXT = (paths.WORKLOADS / "phone-2g.toml").read_text()
 
@@ -132,6 +134,38 @@ def test_sequence_follows_the_weights() -> None:
     assert all(a != b for a, b in zip(sequence, sequence[1:], strict=False))
     top = sorted(weights.values(), reverse=True)
     assert sum(top[:5]) > 0.4 and top[-1] < 0.02  # few favourites and a long tail
+
+
+def test_an_app_without_a_share_is_not_waited_for(tmp_path: Path) -> None:
+    """It was drawn for ever when an app may not come twice in a row."""
+    text = re.sub(r"share_pct = \{ value = [\d.]+", "share_pct = { value = 0", TEXT)
+    path = tmp_path / "none.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="none.toml.*: app: no app is ever launched"):
+        load_workload(path)
+    path.write_text(text.replace("share_pct = { value = 0", "share_pct = { value = 100", 1))
+    one = load_workload(path)
+    category = next(name for name, x in one.category.items() if x.share_pct.value)
+    apps = {name for name, app in one.app.items() if app.category == category}
+    change = {f"app.{name}.weight": 0 for name in sorted(apps)[1:]}
+    alone = load_workload(path, change)
+    assert list(launch_weights(alone)) == sorted(apps)[:1]
+    assert launch_sequence(alone, seed=1, launches=3) == sorted(apps)[:1] * 3
+
+
+@pytest.mark.parametrize("share", ["inf", "nan"])
+def test_a_share_is_a_number(share: str, tmp_path: Path) -> None:
+    old = next(x for x in TEXT.splitlines() if x.startswith("share_pct"))
+    new = re.sub(r"value = [\d.]+", f"value = {share}", old)
+    assert "share_pct.value: " in _broken(tmp_path, old, new)
+
+
+def test_favourites_have_shares(tmp_path: Path) -> None:
+    rounds = load_workload("phone-8g").rounds
+    assert rounds is not None
+    category = load_workload("phone-8g").app[rounds.favourites[0]].category
+    with pytest.raises(UsageError, match=r"rounds\.favourites: the share of .*'s category is 0"):
+        load_workload("phone-8g", {f"category.{category}.share_pct": 0})
 
 
 def test_sequence_is_the_seeds() -> None:
@@ -360,3 +394,56 @@ def test_larger_pages_are_fewer() -> None:
         "set run_pages 8": "set run_pages 2",
         "set map_cell_pages 64": "set map_cell_pages 16",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "what"),
+    [
+        ("phone-2g", "group.persistent.count", 250, "group: .* apps, and the guest has room for"),
+        ("cpb-fig3a", "exit.programs", 17, r"exit\.programs\.value: .*less than or equal to 16"),
+        ("phone-2g", "kernel_churn.pool", 100000, "pool.value: .*less than or equal to 4096"),
+        ("phone-2g", "machine.cpus", 1000, "cpus.value: .*less than or equal to 8"),
+        ("phone-2g", "process.systemui.adj", 99999999999, "adj.value: .*or equal to 1000"),
+        ("phone-2g", "time.home_ms", 1 << 60, "home_ms.value: .*less than or equal to"),
+        ("phone-2g", "category.games.piece_align_kb", 1 << 20, "align_kb is greater than piece_m"),
+        ("camera", "app.camera.buf_min_mb", 5000, "app.camera: buf_min_mb is greater"),
+    ],
+)
+def test_what_the_guest_has_no_room_for(name: str, key: str, value: int, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        load_workload(name, {key: value})
+
+
+def test_the_image_has_room_for_its_files() -> None:
+    spec = runs.RunSpec(load_policy("none"), "phone-2g", change=(("machine.image_mb", 1),))
+    with pytest.raises(UsageError, match=r"phone-2g: machine\.image_mb: 1 MiB are too little"):
+        runs.check_run(spec)
+
+
+def test_roles_and_rounds_and_programs_are_bounded(tmp_path: Path) -> None:
+    roles = [f"r{n}" for n in range(limits.MAX_ROLES + 1)]
+    with pytest.raises(UsageError, match="roles: .*at most 8 items"):
+        load_workload(_child(tmp_path, f'extends = "base"\nroles = {roles}\n'))
+    phone = load_workload("phone-8g")
+    assert phone.rounds is not None
+    others = {f"app.{x}.weight": 0 for x in phone.in_rounds if x not in phone.rounds.favourites}
+    phone = load_workload("phone-8g", {**others, "rounds.turns": 0})
+    with pytest.raises(UsageError, match="rounds, and the guest takes 1000"):
+        render_conf(phone, seed=1, launches=20000, writes=[], time="virtual")
+    with pytest.raises(UsageError, match="129 writes, and the guest takes 128"):
+        _conf(writes=[("/proc/a", "1")] * 129)
+    bench = tmp_path / "bench.toml"
+    bench.write_text(
+        'name = "b"\nextends = "pcpa-io"\n[bench]\ntests = ["memory"' + ', "memory"' * 32 + "]\n"
+    )
+    with pytest.raises(UsageError, match="33 programs, and the guest takes 32"):
+        render_conf(load_workload(bench), seed=1, launches=1, writes=[], time="virtual")
+
+
+def test_the_bounds_are_the_guests() -> None:
+    texts = [*paths.GUEST.glob("*.[ch]"), paths.CONFIGS / "base.config"]
+    defined = re.findall(r"^#define (MAX_\w+) (\d+)", "".join(x.read_text() for x in texts), re.M)
+    ours = {name: value for name, value in vars(limits).items() if name.startswith("MAX_")}
+    theirs = {name: int(value) for name, value in defined if name in ours}
+    assert theirs == {x: ours[x] for x in ours if x not in ("MAX_CPUS", "MAX_ADJ", "MAX_NUMBER")}
+    assert f"CONFIG_NR_CPUS={limits.MAX_CPUS}\n" in texts[-1].read_text()

@@ -1,15 +1,15 @@
 """The text the guest is started with: settings, processes, apps and the launch sequence."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from cohort.errors import UsageError
-from cohort.phone import bench
+from cohort.phone import bench, limits
 from cohort.phone.schema import App, Category, Process, Workload
 from cohort.phone.sequence import MASK, all_launches, launch_sequence, rounds_end
 from cohort.vm.machine import PAGE
 
-MAX_LAUNCHES = 20000
 MIB = 1 << 20
 ZRAM = "zram0"
 DISK = "/sys/block/dm-0/"  # knobs of the phone's storage
@@ -45,11 +45,14 @@ def render_conf(
     whether the kernel hears of a start before, and `entitled` whether what makes buffers is a
     client of the area. `page_size` is in bytes: a guest with larger pages touches as many bytes in
     fewer of them. `time` "real" shortens the waits of people, for guests whose clock is the
-    host's. Raises UsageError for a number of launches or a write that the guest cannot take.
+    host's. Raises UsageError for a number of launches or a write that the guest cannot take, and
+    for more of them than it has room for.
     """
     total = all_launches(workload, launches)
-    if not 1 <= launches <= total <= MAX_LAUNCHES:
-        raise UsageError(f"launches: {launches} make {total}, not between 1 and {MAX_LAUNCHES}")
+    if not 1 <= launches <= total <= limits.MAX_LAUNCHES:
+        raise UsageError(
+            f"launches: {launches} make {total}, not between 1 and {limits.MAX_LAUNCHES}"
+        )
     if not 0 <= seed <= MASK:
         raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1")
     lines = [f"phone {workload.name}", f"seed {seed}", f"launches {total}", f"time {time}"]
@@ -75,7 +78,24 @@ def render_conf(
     lines += ["entitled"] if entitled else []
     lines += _judge_lines(workload, page_size)
     lines += _launch_lines(workload, seed, launches)
+    _check_room(workload.name, lines)
     return "\n".join(lines) + "\n"
+
+
+ROOMS = {
+    "round": ("rounds", limits.MAX_ROUNDS, "fewer launches"),
+    "write": ("writes", limits.MAX_WRITES, "fewer knobs in the policy"),
+    "program": ("programs", limits.MAX_BENCHES, "fewer tests in bench.tests"),
+}
+"""By the word a line begins with: what these lines are, how many the guest takes, and the hint."""
+
+
+def _check_room(name: str, lines: Sequence[str]) -> None:
+    """UsageError if there are more lines of a kind than the guest has room for."""
+    counts = Counter(line.partition(" ")[0] for line in lines)
+    for verb, (what, most, hint) in ROOMS.items():
+        if counts[verb] > most:
+            raise UsageError(f"{name}: {counts[verb]} {what}, and the guest takes {most}", hint)
 
 
 def _whole_pages_kb(kb: int, page_size: int) -> int:

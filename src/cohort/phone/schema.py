@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from cohort import named
+from cohort.phone import limits
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,14}$")]
 EXPERIMENTS = ("exit", "throughput", "bench", "orders", "scale")
@@ -18,9 +19,9 @@ ProcessClass = Literal["persistent", "service", "normal"]
 
 
 class Strict(BaseModel):
-    """No unknown keys, no conversions, no changes."""
+    """No unknown keys, no conversions, no changes; no number that is none, or has no end."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Number(Strict):
@@ -37,28 +38,46 @@ class Number(Strict):
         return self
 
 
-class Whole(Number):
-    """A number without a fraction, perhaps negative (oom_score_adj)."""
+class Adj(Number):
+    """An oom_score_adj."""
 
-    value: int
+    value: Annotated[int, Field(ge=-limits.MAX_ADJ, le=limits.MAX_ADJ)]
 
 
 class Count(Number):
     """A whole number, zero or more."""
 
-    value: Annotated[int, Field(ge=0)]
+    value: Annotated[int, Field(ge=0, le=limits.MAX_NUMBER)]
 
 
 class Positive(Number):
     """A whole number, one or more."""
 
-    value: Annotated[int, Field(ge=1)]
+    value: Annotated[int, Field(ge=1, le=limits.MAX_NUMBER)]
+
+
+class Cpus(Number):
+    """Of the machine, as many as its kernel is built for at most."""
+
+    value: Annotated[int, Field(ge=1, le=limits.MAX_CPUS)]
+
+
+class Programs(Number):
+    """Programs that are started together and exit."""
+
+    value: Annotated[int, Field(ge=1, le=limits.MAX_PROGRAMS)]
+
+
+class Pool(Number):
+    """Kernel objects that are kept alive."""
+
+    value: Annotated[int, Field(ge=1, le=limits.MAX_POOL)]
 
 
 class Share(Number):
     """A share or a weight, zero or more, possibly with a fraction."""
 
-    value: Annotated[int | float, Field(ge=0)]
+    value: Annotated[int | float, Field(ge=0, le=limits.MAX_NUMBER)]
 
 
 class Machine(Strict):
@@ -66,7 +85,7 @@ class Machine(Strict):
     fall to 0, of 9 at most; without them the kernel's own."""
 
     memory_mb: Positive
-    cpus: Positive
+    cpus: Cpus
     image_mb: Positive
     heap_orders: Annotated[str, StringConstraints(pattern=r"^[1-9],[1-9],0$")] | None = None
 
@@ -126,7 +145,7 @@ class KernelChurn(Strict):
     threads: Count
     pipes: Count
     files: Count
-    pool: Positive
+    pool: Pool
 
 
 class Level(Strict):
@@ -159,7 +178,7 @@ class Process(Strict):
     """One process started at boot."""
 
     process_class: Annotated[ProcessClass, Field(alias="class")]
-    adj: Whole
+    adj: Adj
     heap_mb: Positive
     role: Name | None = None
     flood_mb: Positive | None = None
@@ -208,6 +227,8 @@ class Category(Strict):
         for low, high in (("heap", "heap_max"), ("buf_min", "buf_max"), ("piece_min", "piece_max")):
             if getattr(self, f"{low}_mb").value > getattr(self, f"{high}_mb").value:
                 raise ValueError(f"{low}_mb is greater than {high}_mb")
+        if self.piece_align_kb.value > self.piece_min_mb.value * 1024:
+            raise ValueError("piece_align_kb is greater than piece_min_mb")
         return self
 
 
@@ -294,7 +315,7 @@ class Camera(Strict):
 class ExitExperiment(Strict):
     """Programs that touch memory side by side, then one exits. `mb` is each one's."""
 
-    programs: Positive
+    programs: Programs
     mb: Positive
     period_us: Positive
     cpus: Positive
@@ -432,7 +453,7 @@ class Workload(Strict):
     category: dict[Name, Category]
     app: dict[Name, App]
     swap: Swap | None = None
-    roles: list[Name] = []
+    roles: Annotated[list[Name], Field(max_length=limits.MAX_ROLES)] = []
     native_role: Name | None = None
     pressure: Pressure | None = None
     media: Media | None = None
@@ -467,10 +488,12 @@ class Workload(Strict):
         for name, app in self.app.items():
             if app.category not in self.category:
                 raise ValueError(f"app.{name}: there is no category {app.category!r}")
+            _check_sizes(name, app, self.category[app.category])
         if sum(app.home for app in self.app.values()) != 1:
             raise ValueError("app: exactly one app must have home = true")
-        if not any(app.weight.value for app in self.app.values()):
+        if not any(self._is_drawn(name) for name in self.app):
             raise ValueError("app: no app is ever launched")
+        self._check_slots()
         self._check_roles()
         self._check_camera()
         kinds = [x for x in EXPERIMENTS if getattr(self, x) is not None]
@@ -486,13 +509,27 @@ class Workload(Strict):
             raise ValueError("scale.step: is less than 2")
         return self
 
+    def _is_drawn(self, name: str) -> bool:
+        """Whether a drawn launch may be of that app."""
+        app = self.app[name]
+        return bool(app.weight.value and self.category[app.category].share_pct.value)
+
+    def _check_slots(self) -> None:
+        processes = len(self.process) + sum(group.count.value for group in self.group.values())
+        slots = processes + len(self.app)
+        if slots > limits.MAX_SLOTS:
+            raise ValueError(
+                f"group: {processes} processes and {len(self.app)} apps, and the guest has room"
+                f" for {limits.MAX_SLOTS}"
+            )
+
     def _check_camera(self) -> None:
         if self.camera is None:
             return
         app = self.app.get(self.camera.app)
         if app is None or app.home:
             raise ValueError(f"camera.app: {self._no_app(self.camera.app)}")
-        if not any(x.weight.value for name, x in self.app.items() if name != self.camera.app):
+        if not any(self._is_drawn(name) for name in self.app if name != self.camera.app):
             raise ValueError("app: no app but the camera is ever launched")
 
     def _no_app(self, name: str) -> str:
@@ -522,6 +559,8 @@ class Workload(Strict):
                 raise ValueError(f"{key}: {self._no_app(unknown[0])}")
         if not set(self.rounds.favourites) <= set(self.in_rounds):
             raise ValueError("rounds.favourites: each needs a weight and a turn in the round")
+        if missed := [x for x in self.rounds.favourites if not self._is_drawn(x)]:
+            raise ValueError(f"rounds.favourites: the share of {missed[0]}'s category is 0")
 
     @property
     def in_rounds(self) -> list[str]:
@@ -548,3 +587,12 @@ class Workload(Strict):
                 near = named.near(str(role), self.roles)
                 hint = f"; {near}" if near else ""
                 raise ValueError(f"{where}: {role!r} is not one of the roles {self.roles}{hint}")
+
+
+def _check_sizes(name: str, app: App, cat: Category) -> None:
+    """ValueError if what an app has of its own does not go with what its category has."""
+    least, most = app.buf_min_mb or cat.buf_min_mb, app.buf_max_mb or cat.buf_max_mb
+    if least.value > most.value:
+        raise ValueError(f"app.{name}: buf_min_mb is greater than buf_max_mb")
+    if app.piece_max_mb is not None and app.piece_max_mb.value < cat.piece_min_mb.value:
+        raise ValueError(f"app.{name}: piece_max_mb is less than the category's piece_min_mb")

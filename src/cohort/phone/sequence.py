@@ -23,7 +23,8 @@ def _splitmix(state: int) -> Iterator[int]:
 
 
 def launch_weights(workload: Workload) -> dict[str, float]:
-    """Each launched app's share of the launches (they add up to 1), the camera left out."""
+    """Each launched app's share of the launches (they add up to 1), the camera left out. UsageError
+    if there is none."""
     camera = workload.camera.app if workload.camera is not None else None
     apps = {name: app for name, app in workload.app.items() if name != camera}
     sums: dict[str, float] = {}
@@ -37,7 +38,10 @@ def launch_weights(workload: Workload) -> dict[str, float]:
         if app.weight.value
     }
     total = sum(weights.values())
-    return {name: weight / total for name, weight in weights.items()}
+    if not total:
+        raise UsageError(f"{workload.name}: no app is ever launched", "give a category a share_pct")
+    # A draw may wait for one without a share for ever.
+    return {name: weight / total for name, weight in weights.items() if weight}
 
 
 def all_launches(workload: Workload, launches: int) -> int:

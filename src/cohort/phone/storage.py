@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from cohort import host
-from cohort.errors import BuildError, from_oserror
+from cohort.errors import BuildError, UsageError, from_oserror
 from cohort.phone import bench, programs
 from cohort.phone.schema import Workload
 
@@ -33,6 +33,17 @@ def image_files(workload: Workload) -> Iterator[tuple[str, int]]:
         yield f"app/{name}/res", category.res_mb.value << 20
     if workload.pressure is not None:
         yield "pressure", workload.pressure.file_mb.value << 20
+
+
+def check_files(workload: Workload, where: str) -> None:
+    """UsageError, beginning with `where`, if the image has no room for its files."""
+    files_mb = sum(size for _, size in image_files(workload)) >> 20
+    image_mb = workload.machine.image_mb.value
+    if files_mb >= image_mb:
+        raise UsageError(
+            f"{where}: machine.image_mb: {image_mb} MiB are too little, the files have {files_mb}",
+            "shipped phones leave half a gigabyte for what is written",
+        )
 
 
 def padded(image: Path) -> Path:
