@@ -31,7 +31,7 @@ def test_kunit_suites_pass_on_the_debug_kernel(
 @pytest.mark.parametrize("variant", ["cohort", "debug"])
 def test_calls_inside_the_feature_lead_down(kernel: MakeKernel, variant: str) -> None:
     """The floors are those of `house.FLOORS`; the memory manager alone uses the entries."""
-    found = house.objects(kernel(variant).config.parent)
+    found = house.objects(kernel(variant).directory)
     hooks = [
         paths.OVERLAY / "include" / "linux" / "cohort.h",
         *sorted((paths.OVERLAY / "mm" / "cohort" / "host").glob("*.h")),

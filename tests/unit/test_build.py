@@ -1,12 +1,16 @@
 """Kernels of several variants are built from one tree."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cohort import host
 from cohort.errors import UsageError
 from cohort.kernel import build, config, overlay
-from cohort.kernel.build import KernelSpec
+from cohort.kernel.build import Kernel, KernelSpec
+from cohort.log import Update
 
 
 def ignore(done: int, total: int) -> None:
@@ -60,3 +64,51 @@ def test_an_overlay_that_changed_is_brought_up_to_date_first(
     monkeypatch.setattr(overlay, "apply", lambda at: there.__setitem__(0, "now"))
     with build.prepared_tree(None, ignore):
         assert there == ["now"]
+
+
+@pytest.fixture
+def fake_make(patched: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], Kernel]:
+    """Build a kernel of the tree as if its image were these bytes."""
+    spec = KernelSpec.variant("cohort", tree=patched)
+    image = b""
+
+    def make(command: list[str], out: Path, update: Update) -> None:
+        for name in ("arch/x86/boot/bzImage", "include/config/kernel.release"):
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+        # As make does it: into the file that is there.
+        (out / "arch/x86/boot/bzImage").write_bytes(image)
+        (out / ".config").write_text("CONFIG_COHORT=y\n")
+        (out / "include/config/kernel.release").write_text("6.12.117\n")
+
+    monkeypatch.setattr(build, "configure", lambda *_: None)
+    monkeypatch.setattr(build, "make_command", lambda *_: ["make"])
+    monkeypatch.setattr(build, "make", make)
+
+    def built(content: bytes) -> Kernel:
+        nonlocal image
+        image = content
+        return build.build(spec, ignore)
+
+    return built
+
+
+def test_a_kernel_stays_what_it_is_when_another_is_built(
+    fake_make: Callable[[bytes], Kernel],
+) -> None:
+    """A comparison boots its kernels for hours."""
+    first, second = fake_make(b"one"), fake_make(b"two")
+    assert (first.image.read_bytes(), second.image.read_bytes()) == (b"one", b"two")
+    assert host.digest_file(first.image) == first.id
+    assert first.config.read_text() == "CONFIG_COHORT=y\n"
+    assert first.directory == second.directory
+    assert fake_make(b"one") == first
+
+
+def test_images_that_no_command_asks_for_are_removed(
+    fake_make: Callable[[bytes], Kernel],
+) -> None:
+    old, asked = fake_make(b"old"), fake_make(b"asked")
+    for kernel in (old, asked):
+        os.utime(kernel.image.parent, (0, 0))
+    assert fake_make(b"asked").image.is_file()
+    assert not old.image.parent.exists()

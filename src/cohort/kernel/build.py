@@ -1,12 +1,14 @@
 """Builds kernels out of tree, each once for the same content.
 
-A build directory lives on, so an edit in the overlay recompiles what it touches and no more.
+A build directory lives on, so an edit in the overlay recompiles what it touches and no more. What
+is booted is a copy, named by its content: another build, meanwhile, does not change it.
 """
 
 import logging
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +26,8 @@ log = logging.getLogger(__name__)
 STEPS = 1760
 PAGES_16K = "pages16k"  # the fragment that makes pages of 16 KiB
 ERROR_LINES = 12
+KEPT_S = 7 * 86400.0
+"""How long a copy stays that no command asks for: longer than any command runs."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,10 @@ class KernelSpec:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that was built. `id` is by the image's content, `tree_id` by the sources'."""
+    """A kernel that was built. `id` is by the image's content, `tree_id` by the sources'.
+
+    `image` and `config` stay what they are; `directory`, where it was built, is the next build's.
+    """
 
     image: Path
     config: Path
@@ -126,6 +133,7 @@ class Kernel:
     id: str
     tree_id: str
     arch: str
+    directory: Path = Path()
 
 
 def find_arch(name: str) -> Arch:
@@ -154,8 +162,30 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
             configure(tree, out, arch, requests)
             make([*make_command(tree, out, arch), arch.target], out, update)
             host.write_text(stamp, content)
-    release = (out / "include/config/kernel.release").read_text().strip()
-    return Kernel(image, out / ".config", release, host.digest_file(image), tree_id, arch.name)
+        release = (out / "include/config/kernel.release").read_text().strip()
+        image_id = host.digest_file(image)
+        kept = _keep(image_id, image, out / ".config")
+    return Kernel(kept / image.name, kept / "config", release, image_id, tree_id, arch.name, out)
+
+
+def _keep(image_id: str, image: Path, configuration: Path) -> Path:
+    """The directory with copies of both, made once for their content; old ones are removed."""
+    images = paths.made("kernel", "images")
+    kept = images / host.digest(image_id, configuration.read_bytes())[:16]
+    with host.lock(images.with_suffix(".lock")):
+        if not kept.is_dir():
+            part = images / "part"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            # No links: make writes into the files that are there.
+            shutil.copyfile(image, part / image.name)
+            shutil.copyfile(configuration, part / "config")
+            part.replace(kept)
+        os.utime(kept)
+        for other in images.iterdir():
+            if other.stat().st_mtime < time.time() - KEPT_S:
+                shutil.rmtree(other)
+    return kept
 
 
 @contextmanager

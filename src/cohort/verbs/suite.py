@@ -240,7 +240,7 @@ def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -
             "debug": plan.machine.debug,
             "config": plan.machine.config,
             "rootfs": "initramfs" if plan.image is None else "debian",
-            "kernel_config": str(kernel.config.parent.name),
+            "kernel_config": kernel.directory.name,
             "cohort_git": git_id(),
             "qemu": host.version(emulator(kernel.arch).program),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
