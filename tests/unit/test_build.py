@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Callable
+from fcntl import LOCK_NB, LOCK_SH, flock
 from pathlib import Path
 
 import pytest
 
 from cohort import host
-from cohort.errors import UsageError
+from cohort.errors import PatchError, UsageError
 from cohort.kernel import build, config, overlay
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.log import Update
+from tests_support import Outcome
 
 
 def ignore(done: int, total: int) -> None:
@@ -112,3 +114,31 @@ def test_images_that_no_command_asks_for_are_removed(
         os.utime(kernel.image.parent, (0, 0))
     assert fake_make(b"asked").image.is_file()
     assert not old.image.parent.exists()
+
+
+@pytest.mark.parametrize(("words", "alone"), [((), True), (("--dry-run",), False)])
+def test_the_fetched_tree_is_patched_by_one_command_alone(
+    words: tuple[str, ...],
+    alone: bool,
+    patched: Path,
+    own_out: Path,
+    cohort: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kernels that are built from it meanwhile would be of half of each."""
+    free: list[bool] = []
+
+    def apply(tree: Path, dry_run: bool) -> None:
+        with (own_out / "kernel" / "tree.lock").open("w") as file:
+            try:
+                flock(file, LOCK_SH | LOCK_NB)
+                free.append(True)
+            except BlockingIOError:
+                free.append(False)
+        raise PatchError("seen")
+
+    monkeypatch.setattr(overlay, "apply", apply)
+    (own_out / "kernel").mkdir(parents=True)
+    assert cohort("kernel", "patch", *words).code == 6
+    assert cohort("kernel", "patch", "--tree", patched, *words).code == 6
+    assert free == [not alone, True]

@@ -1,13 +1,17 @@
 """Reading KTAP out of saved consoles with the kernel's own parser."""
 
 import sys
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import pytest
 
-from cohort.errors import UsageError
+from cohort.errors import GuestError, UsageError
 from cohort.kernel import kunit
+from cohort.kernel.build import Kernel
 from cohort.kernel.kunit import Case, Report
+from cohort.vm import guest
+from cohort.vm.machine import VmSpec
 
 DATA = Path(__file__).parent / "data"
 
@@ -82,3 +86,40 @@ def test_a_suite_that_is_missing_is_a_problem() -> None:
     report = Report([Case("cohort_block", "block_take", "ok")])
     assert kunit.missing(report, {"cohort_block"}) == []
     assert kunit.missing(report, {"cohort_block", "cohort_cpb"}) == ["suite cohort_cpb did not run"]
+
+
+KERNEL = """\
+class Result:
+    def __init__(self, name, subtests=(), log=()):
+        self.name, self.subtests, self.log = name, subtests, log
+        self.status = self
+
+
+def parse_run_tests(lines):
+    case = Result("SUCCESS")
+    return Result("all", [Result("cohort_block", [case])])
+"""
+
+
+def test_a_guest_is_of_its_kernels_machine_and_has_its_directory_alone(
+    tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tree" / kunit.PARSER
+    folder.mkdir(parents=True)
+    (folder / "kunit_printer.py").touch()
+    (folder / "kunit_parser.py").write_text(KERNEL)
+    (tmp_path / "config").touch()
+    kernel = Kernel(tmp_path / "Image", tmp_path / "config", "6.12.117", "i" * 64, "t", "arm64")
+    asked: list[VmSpec] = []
+
+    def run(spec: VmSpec, limits: guest.Limits) -> None:
+        asked.append(spec)
+        spec.console.write_text("")
+        held = spec.run_dir.with_name(f"{spec.run_dir.name}.lock")
+        with held.open("w") as file, pytest.raises(BlockingIOError):
+            flock(file, LOCK_EX | LOCK_NB)
+        raise GuestError("Kernel panic")
+
+    monkeypatch.setattr(guest, "run", run)
+    report = kunit.run(kernel, tmp_path / "tree", lambda *_: None, 5)
+    assert (report.total, [spec.arch for spec in asked]) == (1, ["arm64"])

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -188,6 +188,11 @@ def _keep(image_id: str, image: Path, configuration: Path) -> Path:
     return kept
 
 
+def held_tree(*, shared: bool) -> AbstractContextManager[None]:
+    """Hold the fetched source tree: shared to read it, alone to change it."""
+    return host.lock(paths.made("kernel") / "tree.lock", shared=shared)
+
+
 @contextmanager
 def prepared_tree(own: Path | None, update: Update) -> Iterator[tuple[Path, str]]:
     """The source tree and what identifies its content, unchanged as long as it is held: the user's
@@ -195,18 +200,17 @@ def prepared_tree(own: Path | None, update: Update) -> Iterator[tuple[Path, str]
 
     Kernels of several variants are built from it at a time; it is brought up to date alone.
     """
-    held = paths.made("kernel") / "tree.lock"
     if own is not None:
-        with host.lock(held, shared=True):
+        with held_tree(shared=True):
             yield _identified(own.resolve())
         return
     tree = source.fetch(update)
     while True:
-        with host.lock(held, shared=True):
+        with held_tree(shared=True):
             if overlay.applied_id(tree) == overlay.load_series().id:
                 yield _identified(tree)
                 return
-        with host.lock(held):
+        with held_tree(shared=False):
             overlay.apply(tree)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cohort import paths
+from cohort import host, paths
 from cohort.errors import GuestError, UsageError
 from cohort.kernel import config
 from cohort.kernel.build import Kernel
@@ -179,9 +179,18 @@ def run(kernel: Kernel, tree: Path, update: Update, timeout_s: float) -> Report:
     """
     load_parser(tree)
     directory = paths.made("kunit") / f"{kernel.release}-{kernel.id[:8]}"
+    with host.lock(directory.with_name(f"{directory.name}.lock")):
+        report = _boot(kernel, tree, directory, timeout_s)
+    update(report.total, report.total)
+    return report
+
+
+def _boot(kernel: Kernel, tree: Path, directory: Path, timeout_s: float) -> Report:
+    """What the suites say in a guest whose run directory this is, made anew."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    spec = VmSpec(directory, kernel.image, "tcg", MEMORY_MB, 2, cmdline=("kunit.enable=1",))
+    words = ("kunit.enable=1",)
+    spec = VmSpec(directory, kernel.image, "tcg", MEMORY_MB, 2, cmdline=words, arch=kernel.arch)
     try:
         guest.run(spec, guest.Limits(timeout_s, SILENT_S))
     except GuestError as error:
@@ -191,5 +200,4 @@ def run(kernel: Kernel, tree: Path, update: Update, timeout_s: float) -> Report:
     report.log = spec.console
     report.problems = [x for x in report.problems if "Unable to mount root" not in x]
     report.problems += missing(report, built_in(kernel.config.read_text()))
-    update(report.total, report.total)
     return report

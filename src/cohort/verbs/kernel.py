@@ -1,6 +1,7 @@
 """`cohort kernel`: fetch the source, put Cohort on it, build it, run its KUnit suites."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -9,8 +10,8 @@ from cohort.errors import Failed, UsageError
 from cohort.kernel import build as builder
 from cohort.kernel import check, deb, frozen, kunit, overlay, source
 from cohort.kernel.build import KernelSpec
-from cohort.log import progress
-from cohort.verbs.options import as_json, config
+from cohort.log import Update, progress
+from cohort.verbs.options import Seconds, as_json, config
 
 FRAGMENTS = "base,x86_64,lab,cohort"
 TREE = click.option(
@@ -37,10 +38,10 @@ def fetch() -> None:
 @click.option(
     "--compile", "compiles", is_flag=True, help="Compile what is touched, beside the tree."
 )
-@config("For --compile: fragments, or a .config to begin with.", FRAGMENTS)
+@config(f"For --compile: fragments, or a .config to begin with [default: {FRAGMENTS}].")
 @click.option("--frozen", "counts", is_flag=True, help="Count what a frozen kernel would keep.")
 def patch(
-    tree: Path | None, revert: bool, dry_run: bool, compiles: bool, config: str, counts: bool
+    tree: Path | None, revert: bool, dry_run: bool, compiles: bool, config: str | None, counts: bool
 ) -> None:
     """Put Cohort on a kernel tree: all of it, or nothing if a hunk has no place of its own.
 
@@ -52,16 +53,26 @@ def patch(
     """
     if revert and (compiles or counts):
         raise UsageError("--revert does not go with --compile or --frozen", "leave one of them out")
+    if config is not None and not compiles:
+        raise UsageError("--config is what --compile compiles", "say --compile, or leave it out")
     with progress() as board:
+        own = tree is not None
         tree = tree or source.fetch(board.task("unpacking the kernel source, MiB"))
-        if counts:
-            print("\n".join(frozen.report(tree, overlay.load_series()).lines()))
-        else:
-            _put(tree, revert, dry_run, compiles)
-        if compiles:
-            done = check.compile_touched(tree, config, board.task("compiling what is touched"))
-            left_out = f"; not in this kernel: {', '.join(done.left_out)}" if done.left_out else ""
-            print(f"compiles: {len(done.objects)} files and {check.FEATURE} ({config}){left_out}")
+        reads = dry_run or compiles or counts
+        with nullcontext() if own else builder.held_tree(shared=reads):
+            if counts:
+                print("\n".join(frozen.report(tree, overlay.load_series()).lines()))
+            else:
+                _put(tree, revert, dry_run, compiles)
+            if compiles:
+                _compile(tree, config or FRAGMENTS, board.task("compiling what is touched"))
+
+
+def _compile(tree: Path, config: str, update: Update) -> None:
+    """Compile what is touched, and print what that was."""
+    done = check.compile_touched(tree, config, update)
+    left_out = f"; not in this kernel: {', '.join(done.left_out)}" if done.left_out else ""
+    print(f"compiles: {len(done.objects)} files and {check.FEATURE} ({config}){left_out}")
 
 
 def _put(tree: Path, revert: bool, dry_run: bool, compiles: bool) -> None:
@@ -78,16 +89,18 @@ def _put(tree: Path, revert: bool, dry_run: bool, compiles: bool) -> None:
 
 @command.command("build")
 @TREE
-@config("Fragments.", FRAGMENTS)
+@config(f"Fragments [default: {FRAGMENTS}].")
 @click.option("--stock", is_flag=True, help="The same without CONFIG_COHORT.")
 @as_json("the path")
-def build(tree: Path | None, config: str, stock: bool, as_json: bool) -> None:
+def build(tree: Path | None, config: str | None, stock: bool, as_json: bool) -> None:
     """Build the kernel of some fragments of configs/, and print the image's path.
 
     Nothing is built if nothing changed. A tree given with --tree is built as it is: patch it first.
     """
+    if stock and config is not None:
+        raise UsageError("--stock does not go with --config", "--config with the fragments it has")
     spec = KernelSpec.variant("stock", tree=tree) if stock else None
-    spec = spec or KernelSpec.from_fragments(config, tree)
+    spec = spec or KernelSpec.from_fragments(config or FRAGMENTS, tree)
     with progress() as board:
         kernel = builder.build(spec, board.task(f"kernel {spec.name}"))
     if as_json:
@@ -133,7 +146,14 @@ def packages(
 @command.command("test")
 @TREE
 @config("Fragments [default: the debug kernel's].")
-@click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=Seconds(),
+    default=600.0,
+    show_default=True,
+    help="Give up the guest after so many seconds.",
+)
 @as_json("lines")
 def test(tree: Path | None, config: str | None, timeout_s: float, as_json: bool) -> None:
     """Boot a kernel with the KUnit suites built in and print what they found."""

@@ -1,7 +1,7 @@
 """Options that several verbs have: on each of them one word, one meaning and the same bounds."""
 
 from collections.abc import Callable, Sequence
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +29,19 @@ class Finite(click.FloatRange):
         if isnan(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
         return number
+
+
+class Seconds(click.types.FloatParamType):
+    """A time: more than no seconds, and an end."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds, or click's error."""
+        seconds = float(super().convert(value, param, ctx))
+        if not 0 < seconds < inf:
+            self.fail(f"{value} is not more than 0 seconds, or has no end.", param, ctx)
+        return seconds
 
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -82,7 +95,7 @@ def config(said: str, default: str | None = None) -> Callable[[Command], Command
 JSON = as_json("the table")
 MEMORY = memory("the workload")
 TIMEOUT = click.option(
-    "--timeout", "timeout_s", type=float, help="Give up a run after so many seconds."
+    "--timeout", "timeout_s", type=Seconds(), help="Give up a run after so many seconds."
 )
 WORKLOAD = click.option(
     "--workload", default="phone-2g", show_default=True, help="Name or TOML file."
