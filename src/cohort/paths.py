@@ -6,9 +6,10 @@ makes `out/` in the working directory: nothing is ever written beside the packag
 """
 
 import os
+import re
 from pathlib import Path
 
-from cohort.errors import HostError, from_oserror
+from cohort.errors import HostError, UsageError, from_oserror
 
 PACKED = Path(__file__).resolve().with_name("data")
 CHECKOUT = None if PACKED.is_dir() else Path(__file__).resolve().parents[2]
@@ -27,9 +28,15 @@ COMMIT = PACKED / "commit"
 
 def out_dir() -> Path:
     """The directory of everything made: the value of COHORT_OUT, or `out/` of the checkout, or of
-    the working directory without one. Created."""
+    the working directory without one. Created. UsageError for a path that programs take apart:
+    make and LD_PRELOAD at blanks, LD_PRELOAD at colons, QEMU at commas."""
     home = CHECKOUT or Path.cwd()
     out = Path(os.environ.get("COHORT_OUT") or home / "out").absolute()
+    if re.search(r"[\s:,]", f"{out}{out.resolve()}"):
+        raise UsageError(
+            f"{out}: make, QEMU or the linker takes a path apart at a blank, a colon or a comma",
+            "set COHORT_OUT to a directory without any",
+        )
     _create(out)
     return out
 

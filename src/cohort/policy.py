@@ -8,6 +8,7 @@ switches of the same name replace, and so does each key of a role.
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -22,6 +23,7 @@ from pydantic import (
 )
 
 from cohort import named, paths, switches, tomlfile
+from cohort.errors import UsageError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _SYSCTL = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
@@ -188,6 +190,18 @@ def load_policy(name_or_path: str | Path) -> Policy:
     return _validate(
         path, tomlfile.read_extending(path, "policy", paths.POLICIES, _merge, _validate)
     )
+
+
+def load_policies(names: Sequence[str]) -> list[Policy]:
+    """The policies of these names or paths. UsageError if two have the same name, as a table or a
+    directory could not tell them apart."""
+    policies = [load_policy(name) for name in names]
+    if len({policy.name for policy in policies}) < len(policies):
+        raise UsageError(
+            f"policies of the same name: {', '.join(names)}",
+            'leave one out, or give its file a line name = "ANOTHER"',
+        )
+    return policies
 
 
 def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:

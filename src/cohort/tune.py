@@ -20,6 +20,9 @@ from cohort.results.spread import Spread, spread
 ALIKE = 0.05
 """Numbers of pieces within this share of the least are as good."""
 
+AREA_HEAPS = ("pcpa", "pcpa-contig")
+"""The heaps whose buffers are of the area."""
+
 MEASURES = {
     "n_alloc": "buffer_n_alloc_mean",
     "find_us": "buffer_find_us_p50",
@@ -42,6 +45,11 @@ class Size:
         """One of MEASURES; None if no run can tell it."""
         found = self.measured[name]
         return None if found is None else found.median
+
+
+def uses_area(policy: Policy) -> bool:
+    """Whether the camera's buffers come from the area."""
+    return policy.entitled or policy.camera_heap in AREA_HEAPS
 
 
 def sized(policy: Policy, mb: int) -> Policy:

@@ -86,6 +86,19 @@ def test_an_unknown_scheme_in_a_policy(own_out: Path, tmp_path: Path, cohort: Co
         (("compare", "none", "--report", "."), "is a directory"),
         (("run", "none", "--perfetto", "."), "is a directory"),
         (("report", "--last", "-o", "."), "is a directory"),
+        (("study", "region-fig2", "--launches", "0"), "at least 1, not 0"),
+        (("kernel", "build", "--stock", "--config", "base,x86_64"), "--stock does not go with"),
+        (("kernel", "patch", "--config", "base,x86_64"), "--config is what --compile compiles"),
+        (("kernel", "test", "--timeout", "nan"), "more than 0 seconds"),
+        (("kernel", "test", "--timeout", "0"), "more than 0 seconds"),
+        (("kernel", "test", "--timeout", "-5"), "more than 0 seconds"),
+        (("scale", "--free-running", "none", "region"), "is of one policy, not of none, region"),
+        (("scale", "--free-running", "--workload", "scale"), "scale.turns is 0"),
+        (("scale", "--workload", "scale-free"), "scale.turns is"),
+        (("scale", "--workload", "phone-2g"), "phone-2g has no table scale"),
+        (("scale", "none", "none"), "policies of the same name: none, none"),
+        (("tune", "pcpa", "--policy", "cma"), "from heap reserved, and not from the page-cache"),
+        (("tune", "pcpa", "--policy", "none"), "from heap system, and not from the page-cache"),
         (("fly",), "No such command"),
         (("run", "none", "--fast"), "No such option"),
     ],
@@ -300,3 +313,39 @@ def test_verbs_are_there() -> None:
     for verb in cli.VERBS:
         assert cli.cohort.get_command(context, verb) is not None
     assert overlay.STATE.startswith(".")
+
+
+@pytest.mark.parametrize("sign", [" ", ":", ","])
+def test_a_path_that_programs_take_apart(
+    sign: str, tmp_path: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a blank make said: overriding recipe for target."""
+    odd = tmp_path / f"my{sign}out"
+    monkeypatch.setenv("COHORT_OUT", str(odd))
+    done = cohort("doctor")
+    assert (done.code, "set COHORT_OUT to" in done.stderr, odd.exists()) == (2, True, False)
+    odd.mkdir()
+    (tmp_path / "link").symlink_to(odd)
+    monkeypatch.setenv("COHORT_OUT", str(tmp_path / "link"))
+    assert cohort("doctor").code == 2
+
+
+def test_doctor_wants_the_source_that_fetch_wants(
+    own_out: Path, cohort: Cohort, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "TARBALL", tmp_path / "gone.tar.xz")
+    source.default_tree().mkdir()
+    done = cohort("doctor", "--json")
+    assert done.code == 3
+    checks = {check["name"]: check["ok"] for check in json.loads(done.stdout)["checks"]}
+    assert checks["kernel source"] is False
+
+
+def test_two_policies_of_one_name_have_no_suite(
+    own_out: Path, cohort: Cohort, tmp_path: Path
+) -> None:
+    """They would share a directory."""
+    (tmp_path / "none.toml").write_text('title = "mine"\n')
+    done = cohort("suite", "adversaries", "--policies", f"none,{tmp_path}/none.toml")
+    assert done.code == 2
+    assert "policies of the same name: none, " in done.stderr

@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,7 +20,7 @@ from cohort import host, paths
 from cohort.errors import BuildError, GuestError, MissingTool, Skipped, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.phone import programs as phone_programs
-from cohort.policy import load_policy
+from cohort.policy import Policy, load_policy
 from cohort.suites import output, programs, results, root, runner, selftests
 from cohort.suites.results import Case, Check, Figure, Outcome, differences
 from cohort.suites.runner import Plan
@@ -455,6 +456,26 @@ def test_a_guest_that_dies_between_two_cases_is_followed_by_another(
     assert done.code == 7
     assert done.stderr.count(TOO_LATE) == 2, "after b, and again after c"
     assert statuses(done.stdout, "none") == ["pass", "died", "died"]
+
+
+def test_a_guest_has_its_directory_alone(
+    cohort: Callable[..., Ended], fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second command removed what the first one's guest was writing into."""
+    held: list[bool] = []
+
+    def run(plan: Plan, policy: Policy, *_: object) -> Outcome:
+        with (paths.made("suites", ".locks") / f"mine-{policy.name}").open("w") as file:
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+                held.append(False)
+            except BlockingIOError:
+                held.append(True)
+        raise GuestError("seen")
+
+    monkeypatch.setattr(runner, "run", run)
+    assert cohort(*fake("a", "none")).code == 7
+    assert held == [True]
 
 
 def test_cases_are_chosen_by_name() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from cohort import runs
 from cohort.errors import UsageError
-from cohort.policy import load_policy
+from cohort.policy import load_policy, policy_names
 from cohort.results import runs as measured
 from cohort.results.runs import Result
-from cohort.tune import best, draw, judge, sized, whole_sizes
+from cohort.tune import best, draw, judge, sized, uses_area, whole_sizes
 from cohort.verbs.tune import parse_sizes
 from cohort.vm.machine import LARGE_PAGE, PAGE
 from tests_support import Outcome
@@ -66,6 +66,26 @@ def test_medians_over_the_seeds() -> None:
 def test_picture() -> None:
     svg = draw([judge(200, [result(460, 380)]), judge(260, [result(None, None)])])
     assert "size of the area" in svg and "N_alloc" in svg
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_no_size_is_a_failure(
+    words: tuple[str, ...],
+    cohort: Callable[..., Outcome],
+    own_out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs, "execute_matrix", lambda specs, *_: specs)
+    monkeypatch.setattr(measured, "measure", lambda spec: result(None, None, spec.seed))
+    done = cohort("tune", "pcpa", "--sizes", "200", *words)
+    assert (done.code, "no size was measured" in done.stderr) == (1, True)
+    assert bool(words) == ('"best_mb": null' in done.stdout)
+
+
+def test_policies_whose_camera_uses_the_area() -> None:
+    chosen = {name for name in policy_names() if uses_area(load_policy(name))}
+    assert {"pcpa", "pcpa-contig", "pcpa-entitled", "pcpa192"} <= chosen
+    assert all(name.startswith("pcpa") for name in chosen)
 
 
 def test_the_command(

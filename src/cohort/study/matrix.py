@@ -108,9 +108,8 @@ def _spec(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
 
 def _launches(column: Column, options: Options) -> int | None:
     """The fewer of the column's own and the command's: young memory stays young in a short run."""
-    if column.launches is None or options.launches is None:
-        return options.launches or column.launches
-    return min(column.launches, options.launches)
+    given = [x for x in (column.launches, options.launches) if x is not None]
+    return min(given, default=None)
 
 
 def _policy(column: Column) -> Policy:

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cohort.errors import UsageError
 from cohort.log import progress
 from cohort.verbs.options import FILE, JSON, of_machine, of_runs
 from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
-    from cohort.policy import Policy
     from cohort.results.runs import Result
 
 
@@ -50,13 +48,14 @@ def command(
     """
     # Imported here: `cohort compare --help` should not wait for pandas.
     from cohort import host, runs
+    from cohort.policy import load_policies
     from cohort.results import export
     from cohort.results.html import render_report
     from cohort.results.runs import check_comparable, measure
 
     specs = [
         runs.RunSpec(policy, workload, launches, seed, **options)
-        for policy in _load(policies)
+        for policy in load_policies(policies)
         for seed in seeds
     ]
     with engine(cluster, verify_share) as where, progress() as board:
@@ -71,16 +70,6 @@ def command(
         host.write_text(report, render_report(results, call))
         click.echo(f"report: {report.absolute()}", err=True)
     write_perfetto(done, perfetto)
-
-
-def _load(names: Sequence[str]) -> "list[Policy]":
-    """The policies; UsageError if two have the same name, as a table could not tell them apart."""
-    from cohort.policy import load_policy
-
-    policies = [load_policy(name) for name in names]
-    if len({policy.name for policy in policies}) < len(policies):
-        raise UsageError(f"policies of the same name: {', '.join(names)}")
-    return policies
 
 
 def show(results: "Sequence[Result]", as_json: bool, full: bool) -> None:

@@ -84,8 +84,7 @@ def _static(library: str, package: str) -> Check:
 def _source() -> Check:
     if source.TARBALL.is_file():
         return Check("kernel source", str(source.TARBALL))
-    if source.default_tree().is_dir():
-        return Check("kernel source", str(source.default_tree()))
+    # An unpacked tree alone does not do: whether it is the package's, the package tells.
     return Check("kernel source", "missing", False, f"linux-source-{source.SERIES}")
 
 

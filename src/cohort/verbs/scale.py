@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cohort.errors import UsageError
 from cohort.log import progress
 from cohort.verbs.options import FRESH, JOBS, JSON, of_machine
 from cohort.verbs.run import engine, on_cluster
@@ -46,13 +47,14 @@ def command(
     first, switches its schemes on and off in turn on a machine that is as fast as the host.
     """
     # Imported here: `cohort scale --help` should not wait for pandas.
-    from cohort.policy import load_policy
+    from cohort.policy import load_policies
     from cohort.results.scale import count, rates
     from cohort.runs import RunSpec
 
     names = policies or (POLICIES[:1] if free_running else POLICIES)
     load = workload or ("scale-free" if free_running else "scale")
-    loaded = [load_policy(name) for name in names]
+    loaded = load_policies(names)
+    _check(load, names, free_running)
     if free_running:
         spec = RunSpec(loaded[0], load, launches, accel="tcg", **options)
         with engine(cluster, verify_share) as where:
@@ -69,6 +71,32 @@ def command(
         )
     ]
     show_counted(counted, as_json)
+
+
+def _check(load: str, names: Sequence[str], free_running: bool) -> None:
+    """UsageError if the workload or the policies are of the other kind of measurement: what is
+    counted in turns is of no policy, and without turns there is nothing to compare a rate with."""
+    from cohort.phone.workload import load_workload
+
+    experiment = load_workload(load).scale
+    if experiment is None:
+        raise UsageError(f"{load} has no table scale", "--workload scale")
+    turns = experiment.turns.value
+    if free_running and len(names) > 1:
+        raise UsageError(
+            f"--free-running is of one policy, not of {', '.join(names)}",
+            "its schemes are switched on that one's kernel",
+        )
+    if free_running and not turns:
+        raise UsageError(
+            f"{load}: scale.turns is 0, and --free-running switches the schemes in turn",
+            "--workload scale-free, or leave --free-running out",
+        )
+    if turns and not free_running:
+        raise UsageError(
+            f"{load}: scale.turns is {turns}: its schemes are switched, whatever the policy",
+            "say --free-running, or --workload scale",
+        )
 
 
 def _watched(spec: "RunSpec") -> "RunSpec":

@@ -75,7 +75,7 @@ def command(
     that fails under all policies is no difference: exit code 1 says that there is one. What the
     guests said stays in out/suites/runs.
     """
-    from cohort.policy import load_policy
+    from cohort.policy import load_policies
     from cohort.suites import output
     from cohort.suites import root as roots
     from cohort.suites.runner import Machine, choose_cases
@@ -85,7 +85,7 @@ def command(
         raise UsageError("--config does not go with --debug", "name the fragment debug instead")
     suite = load_suite(name) if directory is None else load_directory(directory, name)
     suite = choose_cases(suite, cases)
-    loaded = [load_policy(x) for x in dict.fromkeys(policies.split(","))]
+    loaded = load_policies(list(dict.fromkeys(policies.split(","))))
     specs = [_kernel_spec(policy, config, debug, arch, page_size) for policy in loaded]
     roots.check(rootfs, suite, specs[0].arch)
     memory_mb = suite.memory_mb if memory_mb is None else memory_mb
@@ -181,8 +181,10 @@ def _call(
     task = board.task(f"{plan.suite.name} under {policy.name}, cases")
 
     def call(stop: threading.Event) -> "Outcome":
-        outcome = runner.run(plan, policy, kernel, directory, task, stop)
-        _write_meta(directory, plan, policy, kernel)
+        # Of two commands the second would remove what the first one's guest writes into.
+        with host.lock(paths.made("suites", ".locks") / f"{plan.suite.name}-{policy.name}"):
+            outcome = runner.run(plan, policy, kernel, directory, task, stop)
+            _write_meta(directory, plan, policy, kernel)
         return outcome
 
     return call

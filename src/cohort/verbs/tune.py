@@ -13,6 +13,7 @@ from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOU
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
+    from cohort.policy import Policy
     from cohort.tune import Size
 
 SIZES = "180,200,220,240,260,280,300,320,340"
@@ -62,7 +63,7 @@ def command(
     phone = load_workload(workload)
     if phone.camera is None:
         raise UsageError(f"{workload} has no camera", "one that has: --workload camera")
-    base = load_policy(policy)
+    base = _with_area(load_policy(policy))
     specs = [
         runs.RunSpec(sized(base, mb), workload, launches, seed, **options)
         for mb in wanted
@@ -80,6 +81,19 @@ def command(
     host.write_json(where.with_suffix(".json"), as_object(found))
     show(found, as_json)
     click.echo(f"written: {where.with_suffix('.svg')}", err=True)
+
+
+def _with_area(policy: "Policy") -> "Policy":
+    """The policy; UsageError for one whose camera does not use the area that is to be sized."""
+    from cohort.tune import uses_area
+
+    if not uses_area(policy):
+        raise UsageError(
+            f"policy {policy.name}: the camera's buffers come from heap {policy.camera_heap}, and"
+            " not from the page-cache-preferred area",
+            "one that has them from there: --policy pcpa",
+        )
+    return policy
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -107,18 +121,27 @@ def as_object(sizes: "Sequence[Size]") -> dict[str, Any]:
 
 
 def show(sizes: "Sequence[Size]", as_json: bool) -> None:
-    """Print a table with the best size marked, and how to boot with it. Failed without one."""
-    from cohort.tune import MEASURES, best
+    """Print a table with the best size marked, and how to boot with it, or all of that as JSON.
+    Failed without one."""
+    from cohort.tune import best
 
+    chosen = best(sizes)
     if as_json:
         print(json.dumps(as_object(sizes), allow_nan=False))
-        return
-    chosen = best(sizes)
+    else:
+        _print_table(sizes, chosen)
+    if chosen is None:
+        raise Failed("no size was measured: does the policy have an area and the kernel its heap?")
+
+
+def _print_table(sizes: "Sequence[Size]", chosen: "Size | None") -> None:
+    """A line a size, and what to boot with if one is the best."""
+    from cohort.tune import MEASURES
+
     print("  ".join(["   MiB", *(f"{name:>13}" for name in MEASURES)]))
     for size in sizes:
         cells = [size.median(name) for name in MEASURES]
         words = [f"{'-':>13}" if x is None else f"{x:>13,.1f}" for x in cells]
         print("  ".join([f"{'*' if size is chosen else ' '} {size.mb:>4}", *words]))
-    if chosen is None:
-        raise Failed("no size was measured: does the policy have an area and the kernel its heap?")
-    print(f"best: {chosen.mb} MiB; boot with cohort.pcpa={chosen.mb}M")
+    if chosen is not None:
+        print(f"best: {chosen.mb} MiB; boot with cohort.pcpa={chosen.mb}M")
