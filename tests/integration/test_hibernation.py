@@ -9,7 +9,7 @@ import pytest
 from cohort.kernel.build import Kernel
 from tests_support import SmallGuest, claims_of, small_guest
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.night]
 
 SOURCE = Path(__file__).with_name("hibernate_guest.c")
 BOOT_S = 1200
