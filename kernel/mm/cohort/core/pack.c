@@ -105,8 +105,9 @@ static bool cohort_packing(void)
  */
 static unsigned long cohort_zone_counted(const struct zone *zone)
 {
+	/* Without a boost, which may come between two looks. */
 	return min(READ_ONCE(zone->cohort_soft),
-		   (high_wmark_pages(zone) - low_wmark_pages(zone)) / 2);
+		   (zone->_watermark[WMARK_HIGH] - zone->_watermark[WMARK_LOW]) / 2);
 }
 
 /**

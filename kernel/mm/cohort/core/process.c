@@ -54,12 +54,12 @@ static bool cohort_speaks_for_mm(const struct task_struct *task)
 #else
 static const struct task_struct *cohort_mm_owner(const struct mm_struct *mm)
 {
-	return current->mm == mm ? current : NULL;
+	return current;
 }
 
 static bool cohort_speaks_for_mm(const struct task_struct *task)
 {
-	return !cohort_borrows_mm(task);
+	return !(task->flags & PF_KTHREAD) && !cohort_borrows_mm(task);
 }
 #endif
 

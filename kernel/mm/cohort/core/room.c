@@ -205,11 +205,13 @@ unsigned int cohort_room_acquire(struct cohort_room *room, int highest_zoneidx,
 	unsigned long flags;
 
 	spin_lock_irqsave(&zone->lock, flags);
-	/* While blocks are taken it stays: a scheme that is switched off waits for the lock. */
+	/* Pairs with the release in cohort_scheme_on(). */
+	if (!smp_load_acquire(&cohort_taking) || room->closed)
+		goto out;
+	/* From here on it stays: a scheme that is switched off waits for the lock. */
 	order = cohort_block_order();
 	want = min(want, 1U << (order - 1));
-	if (READ_ONCE(cohort_taking) && !room->closed &&
-	    zone_watermark_ok(zone, 0, mark + (1UL << order), highest_zoneidx, 0))
+	if (zone_watermark_ok(zone, 0, mark + (1UL << order), highest_zoneidx, 0))
 		first = cohort_buddy_rmqueue(zone, order, cohort_migratetype(room->dom), 0);
 	if (!first)
 		goto out;

@@ -16,8 +16,9 @@ bool __cohort_vnode_stays_whole(const struct pglist_data *pgdat);
 #define cohort_vnode_compact_due(pgdat) \
 	(cohort_vnode_enabled() && __cohort_vnode_compact_due(pgdat))
 /* kcompactd waits for no page there: a server of FUSE may keep one locked. */
-#define cohort_vnode_mode(stock) \
-	(cohort_vnode_enabled() && current->flags & PF_KTHREAD ? MIGRATE_ASYNC : (stock))
+#define cohort_compact_mode(cc) \
+	((cc)->order < 0 && current->flags & PF_KTHREAD && \
+	 cohort_vnode_stays_whole((cc)->zone->zone_pgdat) ? MIGRATE_ASYNC : (cc)->mode)
 #define cohort_vnode_stays_whole(pgdat) \
 	(cohort_vnode_enabled() && __cohort_vnode_stays_whole(pgdat))
 

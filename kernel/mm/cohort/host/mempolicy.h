@@ -22,15 +22,28 @@ static struct folio *cohort_folio_alloc(struct cohort_domain *dom, gfp_t gfp,
 							nid, nodemask, dom));
 }
 
+/* Does a policy leave it to the kernel which nodes a page may come from? */
+static bool cohort_policy_any(const struct mempolicy *pol)
+{
+	return cohort_policy_ok(pol) && pol->mode != MPOL_BIND;
+}
+
 /*
  * A debugger or a pager writes into memory of another process: its pages belong to that
  * one's role.
  */
-static struct folio *cohort_foreign_alloc(struct mm_struct *mm, gfp_t gfp, int order)
+static struct folio *cohort_foreign_alloc(struct vm_area_struct *vma, gfp_t gfp, int order,
+					  struct mempolicy *pol, struct cohort_domain *dom)
 {
-	nodemask_t *nodes = cohort_vnode_nodes(mm);
+	nodemask_t *nodes = cohort_vnode_nodes(vma->vm_mm);
+	int nid = numa_node_id();
 
-	return __folio_alloc_noprof(gfp, order, first_node(*nodes), nodes);
+	policy_nodemask(gfp, pol, NO_INTERLEAVE_INDEX, &nid);
+	if (!node_isset(nid, *nodes))
+		nid = first_node(*nodes);
+	if (!dom)
+		return __folio_alloc_noprof(gfp, order, nid, nodes);
+	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP, nid, nodes, dom));
 }
 
 static struct folio *cohort_vma_alloc(struct vm_area_struct *vma, gfp_t gfp,
@@ -38,8 +51,8 @@ static struct folio *cohort_vma_alloc(struct vm_area_struct *vma, gfp_t gfp,
 {
 	struct cohort_domain *dom = cohort_anon_domain(vma->vm_mm, order);
 
-	if (cohort_vnode_enabled() && vma->vm_mm != current->mm && cohort_policy_ok(pol))
-		return cohort_foreign_alloc(vma->vm_mm, gfp, order);
+	if (cohort_vnode_enabled() && vma->vm_mm != current->mm && cohort_policy_any(pol))
+		return cohort_foreign_alloc(vma, gfp, order, pol, dom);
 	if (dom && cohort_policy_ok(pol))
 		return cohort_folio_alloc(dom, gfp, pol, ilx);
 	return folio_alloc_mpol_noprof(gfp, order, pol, ilx, numa_node_id());

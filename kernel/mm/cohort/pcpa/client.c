@@ -13,7 +13,6 @@
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
 #include <linux/cpuset.h>
-#include <linux/freezer.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/kstrtox.h>
@@ -304,14 +303,10 @@ static bool cohort_pcpa_may_give(gfp_t gfp)
 	       READ_ONCE(cohort_area.nr_given) < sizes.size >> GIVE_SHIFT;
 }
 
-/* On the way to sleep no process is killed, and requests fail instead. */
-static bool cohort_pcpa_asleep(void)
+/* The task that has frozen all others, before it lets devices sleep: it kills no process. */
+static bool cohort_pcpa_hibernates(gfp_t gfp)
 {
-#ifdef CONFIG_FREEZER
-	return READ_ONCE(pm_freezing);
-#else
-	return false;
-#endif
+	return current->flags & PF_SUSPEND_TASK && gfp & __GFP_IO;
 }
 
 /*
@@ -336,7 +331,7 @@ static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int all
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
 		return false;
 	/* Hibernation takes pages until there are none, and each would come after reclaim. */
-	if (last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_asleep())
+	if (last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_hibernates(gfp))
 		return false;
 	if (last && cohort_pcpa_or_kill(gfp, alloc_flags))
 		return true;

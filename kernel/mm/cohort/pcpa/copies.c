@@ -214,6 +214,8 @@ void cohort_copies_written(const struct address_space *mapping, loff_t pos, size
 {
 	pgoff_t index = pos >> PAGE_SHIFT, last = (pos + count - 1) >> PAGE_SHIFT;
 
+	if (!cohort_copies_hold(mapping))
+		return;
 	for (; index <= last; index++) {
 		cohort_copies_cut(mapping, index);
 		cond_resched();

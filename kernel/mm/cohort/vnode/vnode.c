@@ -512,30 +512,31 @@ static bool cohort_vnode_for_pool(gfp_t gfp)
  * @nid: where it is
  * @nodemask: where it may go
  *
- * The role of the process that asked, for a contiguous piece say, is another's; and pages
- * of memory that goes away find room in the role's other memory, or stay.
+ * The role of the process that asked, for a contiguous piece say, is another's.  Pages of
+ * memory that goes offline have to find room elsewhere: that would be tried for ever.
  *
- * Return: the nodes of its role, or @nodemask.
+ * Return: the nodes of its role, or @nodemask; also where the task's cpuset has none of them.
  */
 nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask)
 {
 	struct cohort_vnode *vn = cohort_vnode_of_node(nid);
 
-	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
-		    reason != MR_MEMORY_HOTPLUG))
+	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE) ||
+	    !nodes_intersects(vn->nodes, cpuset_current_mems_allowed))
 		return nodemask;
 	return &vn->nodes;
 }
 
 /**
- * cohort_vnode_nodes() - the nodes of a process's role
- * @mm: its address space
+ * cohort_vnode_nodes() - where a task allocates for another address space
+ * @mm: the address space: a traced process's, or of a program that is about to run
  *
  * Context: there is a layout.
+ * Return: the nodes of its role, or of the one that the task's cpuset has instead.
  */
 nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm)
 {
-	return &cohort_vnode_said(mm)->nodes;
+	return &cohort_vnode_by_cpuset(current, cohort_vnode_said(mm))->nodes;
 }
 
 /**
