@@ -135,10 +135,11 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Like write_json, for bytes. What a link leads to is written, and what is there and no file (a
     device, a pipe) is written to and not replaced. No part is left behind by an error."""
-    path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
+    # Not before: what a pipe's link in /proc leads to has no name.
+    path = path.resolve()
     # Of this thread alone: others may be writing the same file.
     part = path.with_name(f"{path.name}.{get_native_id()}.part")
     try:

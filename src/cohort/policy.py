@@ -29,7 +29,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _SYSCTL = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
 _HEAP = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 _SYSFS = re.compile(r"/sys(/[A-Za-z0-9_.:-]+)+")
-MOST_ROLE_MB = 1 << 20
+MOST_MEMORY_MB = 1 << 20
 """A terabyte: above it is a slip of the finger."""
 
 
@@ -85,7 +85,7 @@ Knob = Annotated[str, BeforeValidator(_knob_text), AfterValidator(_one_line)]
 SysctlName = Annotated[str, AfterValidator(_sysctl_name)]
 SysfsPath = Annotated[str, AfterValidator(_sysfs_path)]
 HeapName = Annotated[str, AfterValidator(_heap_name)]
-RoleMb = Annotated[int, Field(ge=0, le=MOST_ROLE_MB)]
+RoleMb = Annotated[int, Field(ge=0, le=MOST_MEMORY_MB)]
 
 
 class Role(BaseModel):

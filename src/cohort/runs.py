@@ -26,7 +26,7 @@ from cohort.phone import room
 from cohort.phone.initramfs import build_guest, build_initramfs
 from cohort.phone.storage import build_storage, check_files, padded
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
-from cohort.policy import Policy
+from cohort.policy import MOST_MEMORY_MB, Policy
 from cohort.results.metrics import compute_metrics
 from cohort.results.record_schema import BAD_BYTES, check_file
 from cohort.vm import accel as accelerators
@@ -46,7 +46,6 @@ BOOT_LIMIT_S = 300.0
 LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
 BENCH_LIMIT_S = 3600.0
 MAKE_AGAIN = "make the run again, with --fresh, or remove its directory"
-MOST_MEMORY_MB = 1 << 20  # a terabyte: above it is a slip of the finger
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,18 @@ def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+def test_a_pipe_is_written_to_by_its_link(tmp_path: Path) -> None:
+    """As /dev/stdout is one of it: where that leads to has no name."""
+    reader, writer = os.pipe()
+    try:
+        (tmp_path / "link").symlink_to(f"/proc/self/fd/{writer}")
+        host.write_text(tmp_path / "link", "told")
+        assert os.read(reader, 99) == b"told"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
 def test_an_error_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IsADirectoryError):
         host.write_text(tmp_path, "x")

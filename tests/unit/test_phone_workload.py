@@ -234,6 +234,10 @@ def test_a_child_does_not_inherit_the_name(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('extends = "phone-2g"\n')
     assert load_workload(path).name == "mine"
+    other = path.rename(tmp_path / "a-name-that-is-too-long.toml")
+    with pytest.raises(UsageError, match="the file is not called as a workload is") as error:
+        load_workload(other)
+    assert error.value.hint == "give it a line: name = ..."
 
 
 @pytest.mark.parametrize(

@@ -133,3 +133,16 @@ def test_the_first_policy_is_the_one_that_ran_first(tmp_path: Path) -> None:
     assert (region.label, region.metrics["suite_differs"]) == ("region", 0)
     assert region.command == "cohort suite userland --policies region,pcpa --memory 2048"
     assert pcpa.metrics["suite_pass"] == len(NAMES) - 1
+
+
+def test_runs_of_other_kernels_or_roots_make_no_table(tmp_path: Path) -> None:
+    left(tmp_path, "none", 1)
+    left(tmp_path, "region", 2, debug=True)
+    with pytest.raises(Failed, match="their kernels or roots differ"):
+        of_suite(tmp_path)
+
+
+def test_the_command_says_which_policy_is_compared_with(tmp_path: Path) -> None:
+    left(tmp_path, "none", 2, position=0)
+    left(tmp_path, "region", 1, position=1)
+    assert [record.label for record in of_suite(tmp_path)] == ["none", "region"]

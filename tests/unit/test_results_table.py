@@ -158,12 +158,15 @@ def test_runs_with_other_pages_are_refused() -> None:
 
 
 def test_runs_of_other_kernel_sources_are_refused() -> None:
-    ours, other = ({"tree_id": name} for name in ("89ab", "cdef"))
+    ours, other = ({"tree_id": name, "kernel_id": name} for name in ("89ab", "cdef"))
     check_comparable([result("none", versions=ours), result("region", versions=ours)])
+    same = {**other, "kernel_id": "89ab"}
+    check_comparable([result("none", versions=ours), result("region", versions=same)])
     mixed = [result("none", versions=ours), result("region", versions=other)]
     with pytest.raises(UsageError, match="differ in tree_id: none .* 89ab, region .* cdef"):
         check_comparable(mixed)
     check_comparable(mixed, force=True)
+    check_comparable(mixed, built_now=True)
 
 
 @pytest.mark.parametrize("force", [False, True])

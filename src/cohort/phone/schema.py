@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from cohort import named
 from cohort.phone import limits
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,14}$")]
+NAME = r"^[a-z][a-z0-9_-]{0,14}$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 EXPERIMENTS = ("exit", "throughput", "bench", "orders", "scale")
 ProcessClass = Literal["persistent", "service", "normal"]
 

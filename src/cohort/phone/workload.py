@@ -1,5 +1,6 @@
 """Workloads by name: find, read, check; errors name the file, the line and the key."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 from cohort import named, paths, tomlfile
 from cohort.errors import UsageError
 from cohort.phone.conf import render_conf
-from cohort.phone.schema import Workload
+from cohort.phone.schema import NAME, Workload
 from cohort.phone.sequence import all_launches, launch_sequence, launch_weights
 
 __all__ = [
@@ -72,6 +73,11 @@ def _replace(path: Path, data: dict[str, Any], key: str, value: int) -> None:
 
 
 def _validate(path: Path, data: dict[str, Any]) -> Workload:
+    if "name" not in data and re.fullmatch(NAME, path.stem) is None:
+        raise UsageError(
+            f"{path}: the file is not called as a workload is: up to 15 of a-z, 0-9, _ and -",
+            "give it a line: name = ...",
+        )
     try:
         return Workload.model_validate({"name": path.stem, **data})
     except ValidationError as error:

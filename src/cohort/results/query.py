@@ -1,6 +1,7 @@
 """All runs as tables that SQL can be asked of: those that are kept, those in out/runs, and what the
 guests of these said."""
 
+import logging
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from cohort.errors import Failed, Skipped, UsageError
+from cohort.errors import CohortError, Failed, Skipped, UsageError
 from cohort.results.catalogue import METRICS
+from cohort.results.experiments import Number
 from cohort.results.metrics import compute_metrics
 from cohort.results.records import Record, read_set, set_names
 from cohort.runs import MAKE_AGAIN, RunDir
 from cohort.vm.machine import PAGE
+
+log = logging.getLogger(__name__)
 
 Answer = tuple[list[str], list[tuple[Any, ...]]]
 """The names of the columns, and the rows."""
@@ -102,10 +106,13 @@ def _made(directories: Sequence[Path]) -> pd.DataFrame:
 
 
 def _made_row(directory: Path) -> dict[str, Any]:
-    """A finished run by its directory's name. CohortError for a directory that is none."""
+    """A finished run by its directory's name, without metrics if its records are none of today's.
+
+    UsageError for a directory that is none.
+    """
     run = RunDir(directory)
     try:
-        meta, metrics = {**OLDER, **run.meta}, compute_metrics(run.records())
+        meta, metrics = {**OLDER, **run.meta}, _made_metrics(run)
     except OSError as error:
         raise UsageError(f"{directory} is no finished run: {error}", MAKE_AGAIN) from error
     versions = meta.get("versions", {})
@@ -115,6 +122,14 @@ def _made_row(directory: Path) -> dict[str, Any]:
         **{name: versions.get(key) for name, key in VERSION_COLUMNS.items()},
         **metrics,
     }
+
+
+def _made_metrics(run: RunDir) -> dict[str, Number]:
+    try:
+        return compute_metrics(run.records())
+    except CohortError as error:
+        log.warning("%s has no metrics: %s", run.path, error)
+        return {}
 
 
 def _frame(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:

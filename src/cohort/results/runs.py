@@ -74,13 +74,21 @@ def measure(run: FinishedRun) -> Result:
     return Result(policy, seed, workload, metrics, series, meta, run.path)
 
 
-def check_comparable(results: Sequence[Result], force: bool = False) -> None:
+def check_comparable(
+    results: Sequence[Result], force: bool = False, built_now: bool = False
+) -> None:
     """Raise UsageError if two runs would be one cell of a table, or if the runs differ in something
-    that no policy is meant to change. `force` takes such a difference."""
+    that no policy is meant to change. `force` takes such a difference.
+
+    One kernel may be of two trees that differ in a document; kernels that differ may not, unless
+    they were built just now (`built_now`), of one tree.
+    """
     check_cells(results)
     if force:
         return
-    for key in (*OLDER, *MUST_MATCH, TREE):
+    kernels = {result.meta.get("versions", {}).get("kernel_id") for result in results}
+    trees = () if built_now or len(kernels) == 1 else (TREE,)
+    for key in (*OLDER, *MUST_MATCH, *trees):
         seen = {_must_match(result.meta, key): result for result in results}
         if len(seen) > 1:
             (one, a), (two, b) = list(seen.items())[:2]

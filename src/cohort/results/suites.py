@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from cohort import host
-from cohort.errors import UsageError
+from cohort.errors import Failed, UsageError
 from cohort.results.catalogue import BY_NAME
 from cohort.results.records import NO_SEED, ONE_BUILD, ONE_PHONE, Record, check_build, check_commit
 from cohort.suites.results import (
     FAILURES,
+    STATUSES,
     Case,
     Check,
     Figure,
@@ -22,8 +23,6 @@ from cohort.suites.results import (
 from cohort.suites.schema import Suite, load_suite
 from cohort.vm.machine import PAGE
 
-STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
-"""What a case can come to."""
 OF_CHECKS: tuple[Status, ...] = ("pass", "fail", "skip")
 """What a check of a case can come to."""
 
@@ -34,11 +33,13 @@ def of_suite(directory: Path) -> list[Record]:
     UsageError for a directory without runs, runs of a part of the suite or of a changed checkout;
     Failed for runs of more than one build or machine.
     """
-    found = [(_read_meta(path), path.parent) for path in directory.glob("*/meta.json")]
+    found = [(_read_meta(path), path.parent) for path in sorted(directory.glob("*/meta.json"))]
     if not found:
         raise UsageError(f"{directory}: no finished run of a suite is there")
-    found.sort(key=lambda run: str(run[0]["ended"]))
+    found.sort(key=lambda run: (run[0].get("position", 0), str(run[0]["ended"])))
     metas, places = [meta for meta, _ in found], [place for _, place in found]
+    if len({tuple(_kernel_words(meta)) for meta in metas}) > 1:
+        raise Failed(f"{directory}: the runs do not make one table: their kernels or roots differ")
     suite = load_suite(str(metas[0]["suite"]))
     command = _command(suite, metas)
     outcomes = [_outcome(suite, meta, place) for meta, place in zip(metas, places, strict=True)]
@@ -55,8 +56,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _command(suite: Suite, metas: Sequence[Mapping[str, Any]]) -> str:
-    """What makes the runs again, in the order in which they were made: the first policy is the one
-    that the others are compared with."""
+    """What makes the runs again: the first policy is the one that the others are compared with."""
     policies = ",".join(str(meta["policy"]) for meta in metas)
     words = f"cohort suite {suite.name} --policies {policies}"
     memory, cpus = metas[0]["memory_mb"], metas[0]["cpus"]

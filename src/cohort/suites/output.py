@@ -13,6 +13,7 @@ from rich.table import Table
 from cohort.suites.results import (
     FAILURES,
     SHARE,
+    STATUSES,
     Case,
     Difference,
     Figure,
@@ -23,7 +24,6 @@ from cohort.suites.results import (
     whole,
 )
 
-STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
 _COLOURS = {"pass": "green", "skip": "yellow", "absent": "yellow"}
 _SHOWN_LINES = 4
 _WIDE = 200

@@ -12,6 +12,8 @@ from cohort.suites.schema import Suite
 Status = Literal["pass", "fail", "skip", "timeout", "splat", "died", "absent", "slow"]
 """Of a case. `splat`: the kernel complained meanwhile, whatever the case said; `died`: the guest
 did not outlive it; `absent`: another policy has it; `slow`, of a cost: above the suite's bound."""
+STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
+"""What a case itself can come to."""
 FAILURES: frozenset[Status] = frozenset({"fail", "timeout", "splat", "died"})
 
 TIMEOUT = -1

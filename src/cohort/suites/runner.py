@@ -13,9 +13,9 @@ from cohort.kernel.build import Kernel
 from cohort.log import Update
 from cohort.phone.conf import DISK
 from cohort.phone.initramfs import Member, build_initramfs
-from cohort.policy import Policy
+from cohort.policy import MOST_MEMORY_MB, Policy
 from cohort.results.record_schema import check_file
-from cohort.runs import MOST_MEMORY_MB, Engine, Here
+from cohort.runs import Engine, Here
 from cohort.suites import results
 from cohort.suites.results import Case, Outcome
 from cohort.suites.schema import Suite

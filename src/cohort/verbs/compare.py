@@ -61,7 +61,7 @@ def command(
     with engine(cluster, verify_share) as where, progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where)
     results = [measure(run) for run in done]
-    check_comparable(results, force)
+    check_comparable(results, force, built_now=True)
     call = shlex.join(["cohort", *sys.argv[1:]])
     export.remember(results, call)
     show(results, as_json, full)

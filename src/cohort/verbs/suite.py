@@ -164,17 +164,18 @@ def _run(
         plan = replace(plan, engine=where or runs.Here())
         runner.expect(plan, policies)
         calls = [
-            _call(plan, policy, kernels[spec], board)
-            for policy, spec in zip(policies, specs, strict=True)
+            _call(plan, policy, kernels[spec], position, board)
+            for position, (policy, spec) in enumerate(zip(policies, specs, strict=True))
         ]
         # A guest here has several CPUs, and its cases have limits of time.
         return runs.together(calls, where.width(len(calls)) if where else 1)
 
 
 def _call(
-    plan: "Plan", policy: "Policy", kernel: "Kernel", board: "Board"
+    plan: "Plan", policy: "Policy", kernel: "Kernel", position: int, board: "Board"
 ) -> "Callable[[threading.Event], Outcome]":
-    """Run the suite under a policy, and leave what was run beside it."""
+    """Run the suite under a policy, at this position of the command, and leave what was run beside
+    it."""
     from cohort.suites import runner
 
     directory = paths.made("suites", "runs", plan.suite.name) / policy.name
@@ -184,7 +185,7 @@ def _call(
         # Of two commands the second would remove what the first one's guest writes into.
         with host.lock(paths.made("suites", ".locks") / f"{plan.suite.name}-{policy.name}"):
             outcome = runner.run(plan, policy, kernel, directory, task, stop)
-            _write_meta(directory, plan, policy, kernel)
+            _write_meta(directory, plan, policy, kernel, position)
         return outcome
 
     return call
@@ -216,7 +217,9 @@ def _plan(
     return Plan(suite, init, image, members, machine)
 
 
-def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -> None:
+def _write_meta(
+    where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel", position: int
+) -> None:
     """What was run, on what, when."""
     from cohort.runs import git_id
     from cohort.vm.machine import emulator
@@ -227,6 +230,7 @@ def _write_meta(where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel") -
             "suite": plan.suite.name,
             "suite_id": plan.id[:16],
             "policy": policy.name,
+            "position": position,
             "policy_id": policy.digest[:16],
             "cmdline": list(plan.words(policy)),
             "cpus": plan.machine.cpus,
