@@ -44,15 +44,9 @@ int __cohort_copies_filled(struct folio *folio, bool mark);
 void cohort_copies_cut(const struct address_space *mapping, pgoff_t index);
 #define cohort_cut(...)	COHORT_WHEN(cohort_copies(), cohort_copies_cut(__VA_ARGS__))
 /* A direct write ends: is there anything of the file in memory that it made stale? */
-void cohort_copies_written(const struct address_space *mapping, loff_t pos, size_t count);
-static inline bool cohort_cached(struct address_space *mapping, loff_t pos, size_t count)
-{
-	if (!cohort_copies())
-		return mapping->nrpages;
-	if (!mapping_empty(mapping))
-		cohort_copies_written(mapping, pos, count);
-	return !mapping_empty(mapping);
-}
+bool cohort_copies_written(struct address_space *mapping, loff_t pos, size_t count);
+#define cohort_cached(mapping, pos, count) \
+	(cohort_copies() ? cohort_copies_written(mapping, pos, count) : (mapping)->nrpages)
 
 void __cohort_read_around(struct readahead_control *ractl);
 bool __cohort_read_on(vm_flags_t vm_flags, struct readahead_control *ractl,

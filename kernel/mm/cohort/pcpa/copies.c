@@ -209,17 +209,21 @@ void cohort_copies_cut(const struct address_space *mapping, pgoff_t index)
  * @count: bytes; not 0
  *
  * Shadows are not cleared where a page has come in between, which may be one of a copy.
+ *
+ * Context: may be scheduled away.
+ * Return: true if anything of the file is in memory.
  */
-void cohort_copies_written(const struct address_space *mapping, loff_t pos, size_t count)
+bool cohort_copies_written(struct address_space *mapping, loff_t pos, size_t count)
 {
 	pgoff_t index = pos >> PAGE_SHIFT, last = (pos + count - 1) >> PAGE_SHIFT;
 
-	if (!cohort_copies_hold(mapping))
-		return;
-	for (; index <= last; index++) {
+	if (mapping_empty(mapping))
+		return false;
+	for (; cohort_copies_hold(mapping) && index <= last; index++) {
 		cohort_copies_cut(mapping, index);
 		cond_resched();
 	}
+	return true;
 }
 
 /**

@@ -58,11 +58,15 @@
  */
 static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long reclaim)
 {
-	gfp_t gfp = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
-	int nid = folio_nid(src);
+	struct migration_target_control mtc = {
+		.nid = NUMA_NO_NODE,
+		.gfp_mask = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
+		.reason = MR_CONTIG_RANGE,
+	};
 
-	return __folio_alloc(reclaim ? gfp : gfp & ~__GFP_DIRECT_RECLAIM, 0, nid,
-			     cohort_vnode_target(MR_CONTIG_RANGE, nid, NULL));
+	if (!reclaim)
+		mtc.gfp_mask &= ~__GFP_DIRECT_RECLAIM;
+	return alloc_migration_target(src, (unsigned long)&mtc);
 }
 
 static void cohort_tidy_target_free(struct folio *dst, unsigned long private)
