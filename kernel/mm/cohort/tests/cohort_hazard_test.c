@@ -431,6 +431,24 @@ static struct address_space *cohort_hazard_test_mapping(struct kunit *test)
 	return mapping;
 }
 
+/* One of the case's pages, in its block, becomes the file's and is isolated. */
+static struct folio *cohort_hazard_test_isolate(struct kunit *test, struct address_space *mapping,
+						struct list_head *list)
+{
+	struct cohort_test *ct = test->priv;
+	struct folio *folio;
+
+	cohort_test_take(test, 8);
+	folio = page_folio(ct->page[7]);
+	ct->page[7] = NULL;
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(mapping, folio, 0, GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_unlock(folio);
+	lru_add_drain_all();
+	KUNIT_ASSERT_TRUE(test, cohort_isolate_page(&folio->page, list));
+	return folio;
+}
+
 /*
  * A page of a file that found no place elsewhere, in a process's block, locked for as long as
  * a server of FUSE wants: what packs blocks, and all that is queued behind it, goes on.
@@ -439,20 +457,10 @@ static void cohort_hazard_test_locked_file(struct kunit *test)
 {
 	struct cohort_hazard_test_move move = { .list = LIST_HEAD_INIT(move.list) };
 	struct address_space *mapping = cohort_hazard_test_mapping(test);
-	struct cohort_test *ct = test->priv;
-	struct folio *folio;
+	struct folio *folio = cohort_hazard_test_isolate(test, mapping, &move.list);
 
 	init_completion(&move.done);
-
-	cohort_test_take(test, 8);
 	move.room = cohort_test_room(test);
-	folio = page_folio(ct->page[7]);
-	ct->page[7] = NULL;
-	KUNIT_ASSERT_EQ(test, filemap_add_folio(mapping, folio, 0, GFP_KERNEL), 0);
-	folio_mark_uptodate(folio);
-	folio_unlock(folio);
-	lru_add_drain_all();
-	KUNIT_ASSERT_TRUE(test, cohort_isolate_page(&folio->page, &move.list));
 	cohort_hazard_test_moves_in_time(test, folio, &move);
 	folio_put(folio);
 	truncate_inode_pages(mapping, 0);
@@ -462,19 +470,11 @@ static void cohort_hazard_test_locked_file(struct kunit *test)
 static void cohort_hazard_test_swap_cache(struct kunit *test)
 {
 	struct address_space *mapping = cohort_hazard_test_mapping(test);
-	struct cohort_test *ct = test->priv;
 	struct inode *inode = mapping->host;
 	struct folio *folio;
 	LIST_HEAD(list);
 
-	cohort_test_take(test, 8);
-	folio = page_folio(ct->page[7]);
-	ct->page[7] = NULL;
-	KUNIT_ASSERT_EQ(test, filemap_add_folio(mapping, folio, 0, GFP_KERNEL), 0);
-	folio_mark_uptodate(folio);
-	folio_unlock(folio);
-	lru_add_drain_all();
-	KUNIT_ASSERT_TRUE(test, cohort_isolate_page(&folio->page, &list));
+	folio = cohort_hazard_test_isolate(test, mapping, &list);
 	mapping->host = NULL;
 	/* Whether it moves does not matter. */
 	cohort_evacuate(cohort_test_room(test), NULL, &list, true);

@@ -411,7 +411,7 @@ const char *cohort_vnode_name(struct task_struct *task)
  */
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 {
-	struct cohort_vnode *vn = cohort_vnode_find(name), *role;
+	struct cohort_vnode *vn = cohort_vnode_find(name), *said, *role;
 	struct task_struct *alive;
 	int err = 0;
 
@@ -422,11 +422,12 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	alive = find_lock_task_mm(task);
 	if (!alive)
 		return -ESRCH;
-	role = cohort_vnode_role_of(alive, alive->mm);
-	if (!may && vn < max(role, cohort_vnode_said(alive->mm))) {
+	said = cohort_vnode_said(alive->mm);
+	role = cohort_vnode_by_cpuset(alive, said);
+	if (!may && vn < max(role, said)) {
 		err = -EACCES;
 	} else {
-		if (vn > min(role, cohort_vnode_said(alive->mm)))
+		if (vn > min(role, said))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
 		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
