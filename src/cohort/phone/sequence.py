@@ -23,8 +23,8 @@ def _splitmix(state: int) -> Iterator[int]:
 
 
 def launch_weights(workload: Workload) -> dict[str, float]:
-    """Each launched app's share of the launches (they add up to 1), the camera left out. UsageError
-    if there is none."""
+    """Each launched app's share of the launches (they add up to 1), the camera left out. A draw may
+    wait for one without a share for ever, so it has none of those."""
     camera = workload.camera.app if workload.camera is not None else None
     apps = {name: app for name, app in workload.app.items() if name != camera}
     sums: dict[str, float] = {}
@@ -35,13 +35,10 @@ def launch_weights(workload: Workload) -> dict[str, float]:
         * app.weight.value
         / sums[app.category]
         for name, app in apps.items()
-        if app.weight.value
+        if app.weight.value and workload.category[app.category].share_pct.value
     }
     total = sum(weights.values())
-    if not total:
-        raise UsageError(f"{workload.name}: no app is ever launched", "give a category a share_pct")
-    # A draw may wait for one without a share for ever.
-    return {name: weight / total for name, weight in weights.items() if weight}
+    return {name: weight / total for name, weight in weights.items()}
 
 
 def all_launches(workload: Workload, launches: int) -> int:

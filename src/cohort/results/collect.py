@@ -12,14 +12,12 @@ from cohort.kernel.build import KernelSpec
 from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy, policy_names
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
-from cohort.results.runs import Result, measure
+from cohort.results.runs import OLDER, Result, machine_words, measure
 from cohort.runs import RunDir, RunSpec, check_run
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import Study, load_study, study_names
-from cohort.vm.machine import PAGE, Latency
+from cohort.vm.machine import Latency
 
-X86 = "x86_64"
-"""What runs were of before they said so."""
 AGAIN = "make the runs again"
 
 
@@ -94,10 +92,8 @@ def _study_command(study: Study, results: Sequence[tuple[str, Result]]) -> str:
 
 def _study_spec(study: Study, label: str, result: Result, launches: int | None = None) -> RunSpec:
     """The run of a column as the study makes it now, on the machine that the result is of."""
-    machine = {
-        "arch": result.meta.get("arch", X86),
-        "page_size": result.meta.get("page_size", PAGE),
-    }
+    meta = {**OLDER, **result.meta}
+    machine = {key: meta[key] for key in OLDER}
     options = Options([result.seed], launches, result.meta["accel"], **machine)
     return specs_of(study, columns_of(study, [label]), options)[0]
 
@@ -116,7 +112,7 @@ def _check_column(result: Result, spec: RunSpec, where: str) -> None:
 
 def _spec(result: Result) -> RunSpec:
     """The run of a comparison as the checkout makes it now."""
-    meta = result.meta
+    meta = {**OLDER, **result.meta}
     return RunSpec(
         load_policy(result.policy),
         result.workload,
@@ -124,7 +120,7 @@ def _spec(result: Result) -> RunSpec:
         result.seed,
         meta["accel"],
         meta["memory_mb"],
-        kernel=KernelSpec(tuple(meta.get("kernel_configs", ())), meta.get("arch", X86)),
+        kernel=KernelSpec(tuple(meta.get("kernel_configs", ())), meta["arch"]),
     )
 
 
@@ -199,11 +195,5 @@ def _options(meta: Mapping[str, Any]) -> str:
 
 def _machine(meta: Mapping[str, Any], usual: str) -> list[str]:
     """The options that say which machine it was, and which accelerator if not the `usual` one."""
-    words = []
-    if meta.get("arch", X86) != X86:
-        words.append(f"--arch {meta['arch']}")
-    if meta.get("page_size", PAGE) != PAGE:
-        words.append(f"--page-size {meta['page_size'] >> 10}k")
-    if meta["accel"] != usual:
-        words.append(f"--accel {meta['accel']}")
-    return words
+    accel = [f"--accel {meta['accel']}"] if meta["accel"] != usual else []
+    return [*machine_words(meta), *accel]

@@ -15,8 +15,8 @@ from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
 from cohort.results.metrics import compute_metrics
 from cohort.results.records import Record, read_set, set_names
+from cohort.results.runs import OLDER
 from cohort.runs import MAKE_AGAIN, RunDir
-from cohort.vm.machine import PAGE
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +34,6 @@ META_COLUMNS = (
 VERSION_COLUMNS = {"commit": "cohort_git", "kernel": "kernel", "qemu": "qemu", "gcc": "gcc"}
 MADE_COLUMNS = ["run", *META_COLUMNS, *VERSION_COLUMNS]
 SAID_COLUMNS = ["run", "r", "t", "record"]
-
-OLDER = {"arch": "x86_64", "page_size": PAGE}
-"""What runs were before they said so."""
 
 _EMPTY = {
     KEPT: ("there are no records", "make them: cohort results add"),

@@ -9,6 +9,7 @@ from cohort.errors import UsageError
 from cohort.results.experiments import Number
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import Series, compute_series
+from cohort.vm.machine import PAGE
 
 ACCELERATORS = {
     "deterministic": "deterministic (QEMU TCG under -icount: virtual time, 1 ns an instruction)",
@@ -21,7 +22,7 @@ MUST_MATCH = ("workload", "workload_digest", "guest_id", "memory_mb", "cpus", "l
 """Keys of meta.json that runs in one table have in common."""
 TREE = "tree_id"
 """Of the versions in meta.json, which kernel sources; they have it in common, too."""
-OLDER = {"arch": "x86_64", "page_size": "4096"}
+OLDER: dict[str, str | int] = {"arch": "x86_64", "page_size": PAGE}
 """More of them, and what each was before runs said so."""
 
 
@@ -97,6 +98,17 @@ def check_comparable(
                 f"{b.policy} (seed {b.seed}) has {two}",
                 "compare them all the same with --force",
             )
+
+
+def machine_words(meta: Mapping[str, Any]) -> list[str]:
+    """The options of a command that say which machine a run was on, if not the usual one."""
+    meta = {**OLDER, **meta}
+    words = []
+    if meta["arch"] != OLDER["arch"]:
+        words.append(f"--arch {meta['arch']}")
+    if meta["page_size"] != OLDER["page_size"]:
+        words.append(f"--page-size {meta['page_size'] >> 10}k")
+    return words
 
 
 def check_cells(results: Sequence[Result]) -> None:

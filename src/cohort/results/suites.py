@@ -9,6 +9,7 @@ from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results.catalogue import BY_NAME
 from cohort.results.records import NO_SEED, ONE_BUILD, ONE_PHONE, Record, check_build, check_commit
+from cohort.results.runs import machine_words
 from cohort.suites.results import (
     FAILURES,
     STATUSES,
@@ -21,7 +22,6 @@ from cohort.suites.results import (
     whole,
 )
 from cohort.suites.schema import Suite, load_suite
-from cohort.vm.machine import PAGE
 
 OF_CHECKS: tuple[Status, ...] = ("pass", "fail", "skip")
 """What a check of a case can come to."""
@@ -68,11 +68,7 @@ def _command(suite: Suite, metas: Sequence[Mapping[str, Any]]) -> str:
 def _kernel_words(meta: Mapping[str, Any]) -> list[str]:
     """The options that say which machine, kernel and root it was; runs that do not tell the last
     two were made before they did."""
-    words = []
-    if meta["arch"] != "x86_64":
-        words.append(f"--arch {meta['arch']}")
-    if meta["page_size"] != PAGE:
-        words.append(f"--page-size {meta['page_size'] >> 10}k")
+    words = machine_words(meta)
     if meta.get("debug"):
         words.append("--debug")
     if meta.get("config"):
