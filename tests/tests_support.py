@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fcntl import LOCK_NB, flock
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,16 @@ from cohort.phone.initramfs import build_initramfs
 from cohort.vm import machine
 from cohort.vm.boot import BOOTS, STALE_BREAKPOINT
 from cohort.vm.machine import VmSpec
+
+
+def may_lock(path: Path, how: int) -> bool:
+    """Whether a file can be locked that way (LOCK_SH, LOCK_EX) at this moment."""
+    with path.open("w") as file:
+        try:
+            flock(file, how | LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def at_night(cases: Iterable[object], by_day: int) -> list[ParameterSet]:

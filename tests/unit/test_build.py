@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from fcntl import LOCK_NB, LOCK_SH, flock
+from fcntl import LOCK_SH
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from cohort.errors import PatchError, UsageError
 from cohort.kernel import build, config, overlay
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.log import Update
-from tests_support import Outcome
+from tests_support import Outcome, may_lock
 
 
 def ignore(done: int, total: int) -> None:
@@ -129,12 +129,7 @@ def test_the_fetched_tree_is_patched_by_one_command_alone(
     free: list[bool] = []
 
     def apply(tree: Path, dry_run: bool) -> None:
-        with (own_out / "kernel" / "tree.lock").open("w") as file:
-            try:
-                flock(file, LOCK_SH | LOCK_NB)
-                free.append(True)
-            except BlockingIOError:
-                free.append(False)
+        free.append(may_lock(own_out / "kernel" / "tree.lock", LOCK_SH))
         raise PatchError("seen")
 
     monkeypatch.setattr(overlay, "apply", apply)

@@ -7,7 +7,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fcntl import LOCK_EX, LOCK_NB, flock
+from fcntl import LOCK_EX
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -28,6 +28,7 @@ from cohort.suites.schema import Suite, load_directory, load_suite, suite_names
 from cohort.vm import guest
 from cohort.vm.machine import LARGE_PAGE, VmSpec
 from tests_support import Outcome as Ended
+from tests_support import may_lock
 
 GOLDEN = paths.ROOT / "tests" / "golden"
 TWO = paths.ROOT / "tests" / "suites" / "two"
@@ -465,12 +466,8 @@ def test_a_guest_has_its_directory_alone(
     held: list[bool] = []
 
     def run(plan: Plan, policy: Policy, *_: object) -> Outcome:
-        with (paths.made("suites", ".locks") / f"mine-{policy.name}").open("w") as file:
-            try:
-                flock(file, LOCK_EX | LOCK_NB)
-                held.append(False)
-            except BlockingIOError:
-                held.append(True)
+        mine = paths.made("suites", ".locks") / f"mine-{policy.name}"
+        held.append(not may_lock(mine, LOCK_EX))
         raise GuestError("seen")
 
     monkeypatch.setattr(runner, "run", run)
