@@ -393,20 +393,28 @@ unsigned int cohort_room_take(struct cohort_room *room, struct page **page,
 			      unsigned int want);
 unsigned int cohort_room_acquire(struct cohort_room *room, int highest_zoneidx,
 				 unsigned long mark, struct page **page, unsigned int want);
+struct cohort_block *cohort_room_fullest(struct cohort_room *room);
+unsigned int cohort_room_more(struct cohort_domain *dom, gfp_t gfp, const struct page *like,
+			      struct page **page, unsigned int nr);
 struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 				     const struct cohort_request *rq);
 void cohort_room_dissolve(struct cohort_room *room, bool close);
+bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags);
 bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 			 const struct alloc_context *ac);
 bool cohort_node_ok(const struct alloc_context *ac, int nid);
 bool cohort_hand_out(struct page *page, unsigned int order, gfp_t gfp,
 		     unsigned int alloc_flags, struct zone *preferred);
+
+/* core/breach.c */
 struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				  const struct alloc_context *ac);
 
 /* core/magazine.c */
 struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
 				  struct cohort_room *room);
+unsigned int cohort_magazine_take_bulk(struct cohort_room *room, struct page **page,
+				       unsigned int nr);
 void cohort_magazine_fill(struct zone *zone, unsigned int id, struct page **page,
 			  unsigned int nr);
 void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id);

@@ -80,6 +80,12 @@ static bool cohort_rounds_refill(const struct cohort_magazine *mag, struct cohor
 	return slot->nr;
 }
 
+static bool cohort_rounds_ready(const struct cohort_magazine *mag, struct cohort_rounds *slot,
+				unsigned int id, struct cohort_room *room)
+{
+	return (slot->id == id && slot->nr) || (room && cohort_rounds_refill(mag, slot, room));
+}
+
 /**
  * cohort_magazine_take() - take a page that is at hand, or of the owner's blocks
  * @zone: its zone
@@ -98,11 +104,37 @@ struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
 
 	if (!cohort_magazine_trylock(mag, &flags))
 		return NULL;
-	if ((slot->id == id && slot->nr) || (room && cohort_rounds_refill(mag, slot, room)))
+	if (cohort_rounds_ready(mag, slot, id, room))
 		page = slot->page[--slot->nr];
 	slot->idle = false;
 	cohort_magazine_unlock(mag, flags);
 	return page;
+}
+
+/**
+ * cohort_magazine_take_bulk() - the same for many, under one hold of the lock
+ * @room: the owner's blocks in its zone
+ * @page: receives pages with refcount 0 that have to be prepared
+ * @nr: how many at most; one hold takes no more than COHORT_ROUNDS
+ *
+ * Return: number of pages.
+ */
+unsigned int cohort_magazine_take_bulk(struct cohort_room *room, struct page **page,
+				       unsigned int nr)
+{
+	struct cohort_magazine *mag = raw_cpu_ptr(room->zone->cohort->magazine);
+	struct cohort_rounds *slot = &mag->slot[cohort_slot_of(room->dom->id)];
+	unsigned int got = 0;
+	unsigned long flags;
+
+	nr = min(nr, COHORT_ROUNDS);
+	if (!cohort_magazine_trylock(mag, &flags))
+		return 0;
+	while (got < nr && cohort_rounds_ready(mag, slot, room->dom->id, room))
+		page[got++] = slot->page[--slot->nr];
+	slot->idle = false;
+	cohort_magazine_unlock(mag, flags);
+	return got;
 }
 
 /* The pages that came first leave: those that came last are warm. */

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rooms: taking pages from a domain's blocks, acquiring blocks, and what strangers
- * may have.
+ * Rooms: taking pages from a domain's blocks, and acquiring blocks.
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/cpuset.h>
+#include <linux/kmsan.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <linux/writeback.h>
+#include <trace/events/kmem.h>
 
 #include "../../internal.h"
 #include "../cohort.h"
-
-/* Blocks of a room that are looked at for a free piece of more than one page. */
-#define COHORT_BREACH_BLOCKS	8
 
 /* Blocks being isolated that are passed over before looking for one is given up. */
 #define COHORT_UNUSABLE_BLOCKS	64
@@ -100,8 +98,15 @@ static struct cohort_room *cohort_room_need(struct cohort_domain *dom, struct zo
 	return room;
 }
 
-/* Fullest block first: the others get a chance to come home. */
-static struct cohort_block *cohort_room_fullest(struct cohort_room *room)
+/**
+ * cohort_room_fullest() - the block of a room to take the next page of
+ * @room: the room, its zone locked
+ *
+ * The others get a chance to come home.
+ *
+ * Return: the block, or NULL.
+ */
+struct cohort_block *cohort_room_fullest(struct cohort_room *room)
 {
 	unsigned long buckets = room->nonempty & ~1UL;
 	unsigned int left = COHORT_UNUSABLE_BLOCKS;
@@ -270,7 +275,13 @@ void cohort_room_dissolve(struct cohort_room *room, bool close)
 	}
 }
 
-static bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags)
+/**
+ * cohort_cpuset_allows() - does the task's cpuset let a request have pages of a zone?
+ * @zone: the zone
+ * @gfp: the request
+ * @alloc_flags: ALLOC_* of the request
+ */
+bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags)
 {
 	return !cpusets_enabled() || !(alloc_flags & ALLOC_CPUSET) ||
 	       __cpuset_zone_allowed(zone, gfp);
@@ -449,6 +460,39 @@ struct page *__cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp, unsigned int
 }
 
 /**
+ * cohort_room_more() - more pages like one that has just been allocated
+ * @dom: the domain the request was for
+ * @gfp: the request, without __GFP_ACCOUNT
+ * @like: what it brought
+ * @page: receives more, ready for use
+ * @nr: how many at most
+ *
+ * What may be taken of a zone for one page may be for the next; no watermark counts pages
+ * of blocks.  One more block is for the next request of a single page.
+ *
+ * Return: number of pages.
+ */
+unsigned int cohort_room_more(struct cohort_domain *dom, gfp_t gfp, const struct page *like,
+			      struct page **page, unsigned int nr)
+{
+	struct zone *zone = page_zone(like);
+	struct cohort_room *room = cohort_room_of(dom, zone);
+	unsigned int i, got, ready = 0;
+
+	if (!room || !cohort_may_take(dom) || cohort_owner_id(page_to_pfn(like)) != dom->id)
+		return 0;
+	got = cohort_magazine_take_bulk(room, page, nr);
+	for (i = 0; i < got; i++) {
+		if (!cohort_hand_out(page[i], 0, gfp, 0, zone))
+			continue;
+		trace_mm_page_alloc(page[i], 0, gfp, gfp_migratetype(gfp));
+		kmsan_alloc_page(page[i], 0, gfp);
+		page[ready++] = page[i];
+	}
+	return ready;
+}
+
+/**
  * cohort_domain_take_hole() - a page of a domain that is not the request's own
  * @dom: the domain
  * @rq: the request
@@ -494,131 +538,4 @@ bool cohort_node_ok(const struct alloc_context *ac, int nid)
 	}
 #endif
 	return !ac->nodemask || node_isset(nid, *ac->nodemask);
-}
-
-/* breaching: free pages are free for all, in an order that mixes lifetimes least */
-
-static const enum cohort_kind cohort_breach_movable[] = {
-	COHORT_CACHE, COHORT_HOT, COHORT_SMALL, COHORT_SVC, COHORT_SHARED,
-	COHORT_PROCESS, COHORT_ZSPAGE, COHORT_METADATA, COHORT_VMALLOC, COHORT_KERNEL,
-};
-
-static const enum cohort_kind cohort_breach_unmovable[] = {
-	COHORT_KERNEL, COHORT_VMALLOC, COHORT_METADATA, COHORT_ZSPAGE, COHORT_SHARED,
-	COHORT_SVC, COHORT_SMALL, COHORT_PROCESS, COHORT_HOT, COHORT_CACHE,
-};
-
-/* Of the emptiest blocks, as large pieces are there. */
-static struct cohort_block *cohort_room_emptiest(struct cohort_room *room, unsigned int order,
-						 struct page **piece)
-{
-	unsigned int left = COHORT_BREACH_BLOCKS;
-	struct cohort_block *blk;
-	int b;
-
-	for (b = COHORT_BUCKETS - 1; b > 0; b--) {
-		list_for_each_entry(blk, &room->list[b], node) {
-			if (!left--)
-				return NULL;
-			if (!cohort_block_usable(blk))
-				continue;
-			*piece = cohort_block_piece(blk, order);
-			if (*piece)
-				return blk;
-		}
-	}
-	return NULL;
-}
-
-static struct page *cohort_room_breach(struct cohort_room *room, unsigned int order,
-				       bool unmovable)
-{
-	struct cohort_block *blk;
-	struct page *page = NULL;
-
-	if (!order && unmovable == cohort_unmovable(room->dom)) {
-		blk = cohort_room_fullest(room);
-		return blk ? cohort_block_piece(blk, 0) : NULL;
-	}
-	blk = cohort_room_emptiest(room, order, &page);
-	/* One block is spoiled, not one for each page. */
-	if (blk && unmovable && !cohort_unmovable(room->dom))
-		room->zone->cohort->taint = blk;
-	return page;
-}
-
-static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bool unmovable)
-{
-	const enum cohort_kind *kind = unmovable ? cohort_breach_unmovable :
-						   cohort_breach_movable;
-	struct cohort_zone *cz = zone->cohort;
-	struct cohort_room *room;
-	struct page *page = NULL;
-	unsigned int i, left;
-
-	for (i = 0; i < COHORT_NR_KINDS; i++) {
-		if (unmovable && cz->taint && !cohort_kind_unmovable(kind[i]) &&
-		    cohort_block_usable(cz->taint)) {
-			page = cohort_block_piece(cz->taint, order);
-			if (page)
-				return page;
-		}
-		left = COHORT_BREACH_BLOCKS;
-		list_for_each_entry(room, &cz->rooms[kind[i]], breach) {
-			page = cohort_room_breach(room, order, unmovable);
-			if (page)
-				return page;
-			if (!left--) {
-				/* The next request begins with others. */
-				list_rotate_to_front(&room->breach, &cz->rooms[kind[i]]);
-				break;
-			}
-		}
-	}
-	return NULL;
-}
-
-/* What would rather have a large piece, as a large folio does, makes do with single pages. */
-static bool cohort_opportunist(gfp_t gfp)
-{
-	return (gfp & __GFP_NORETRY) ||
-	       (gfp & (__GFP_NOMEMALLOC | __GFP_DIRECT_RECLAIM)) == __GFP_NOMEMALLOC;
-}
-
-/**
- * cohort_blocks_breach() - a free page of a block, for a request the ordinary ones cannot serve
- * @gfp: the request
- * @order: its order
- * @alloc_flags: ALLOC_* of the request
- * @ac: its context
- *
- * No watermark counts pages of blocks, so none stands in the way; zonelist, nodemask
- * and cpuset do.
- */
-struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
-				  const struct alloc_context *ac)
-{
-	bool unmovable = ac->migratetype != MIGRATE_MOVABLE;
-	struct zoneref *z = ac->preferred_zoneref;
-	unsigned long flags;
-	struct page *page;
-	struct zone *zone;
-
-	if (order > COHORT_BREACH_ORDER || (order && cohort_opportunist(gfp)))
-		return NULL;
-	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
-		if (!READ_ONCE(zone->cohort_soft) ||
-		    !cohort_cpuset_allows(zone, gfp, alloc_flags))
-			continue;
-		spin_lock_irqsave(&zone->lock, flags);
-		page = cohort_zone_breach(zone, order, unmovable);
-		cohort_zone_show(zone);
-		spin_unlock_irqrestore(&zone->lock, flags);
-		if (page && cohort_hand_out(page, order, gfp, alloc_flags,
-					    zonelist_zone(ac->preferred_zoneref))) {
-			count_vm_event(COHORT_BREACH);
-			return page;
-		}
-	}
-	return NULL;
 }

@@ -220,18 +220,22 @@ unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
 				    struct page **pages)
 {
 	struct cohort_domain *dom = cohort_common[COHORT_VMALLOC];
-	unsigned int i;
+	bool bulk = !(gfp & __GFP_ACCOUNT) && !cohort_task_policy();
+	unsigned int i = 0;
 
 	if (!cohort_region_vmalloc)
 		return 0;
 	if (nr <= COHORT_SMALL_AREA)
 		dom = cohort_common[COHORT_KERNEL];
-	for (i = 0; i < nr; i++) {
+	while (i < nr) {
 		if (!(gfp & __GFP_NOFAIL) && fatal_signal_pending(current))
 			break;
 		pages[i] = cohort_single_alloc(dom, gfp, nid);
 		if (!pages[i])
 			break;
+		i++;
+		if (bulk)
+			i += cohort_room_more(dom, gfp, pages[i - 1], pages + i, nr - i);
 		if (gfpflags_allow_blocking(gfp))
 			cond_resched();
 	}

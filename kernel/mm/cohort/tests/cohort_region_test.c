@@ -13,6 +13,7 @@
 #include <linux/zsmalloc.h>
 
 #include "../dmabuf/buffer.h"
+#include "../region/region.h"
 #include "cohort_test.h"
 
 /* A mapping of a file on a file system, as far as the cache domain looks. */
@@ -120,6 +121,35 @@ static void cohort_region_test_small_area(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_region_test_area(test, small, COHORT_KERNEL), small);
 	KUNIT_EXPECT_EQ(test, cohort_region_test_area(test, small + 1, COHORT_VMALLOC),
 			small + 1);
+}
+
+/* The pages of a large area come under few holds of a lock, and are no others for it. */
+static void cohort_region_test_more(struct kunit *test)
+{
+	struct page *page[COHORT_ROUND + 1], *kernel = alloc_page(GFP_KERNEL);
+	struct cohort_domain *dom;
+	unsigned int i, j, got;
+
+	KUNIT_ASSERT_NOT_NULL(test, kernel);
+	page[0] = cohort_vmalloc_page_noprof(GFP_KERNEL, NUMA_NO_NODE);
+	KUNIT_ASSERT_NOT_NULL(test, page[0]);
+	dom = cohort_test_owner(page[0]);
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	KUNIT_EXPECT_EQ(test, dom->kind, COHORT_VMALLOC);
+	KUNIT_EXPECT_EQ(test, cohort_room_more(dom, GFP_KERNEL, kernel, page + 1, 1), 0);
+	/* A lock that is contended, or a zone without a block to be had, may bring fewer. */
+	got = cohort_room_more(dom, GFP_KERNEL | __GFP_ZERO, page[0], page + 1, COHORT_ROUND);
+	KUNIT_EXPECT_GT(test, got, 0);
+	for (i = 1; i <= got; i++) {
+		KUNIT_EXPECT_PTR_EQ(test, cohort_test_owner(page[i]), dom);
+		KUNIT_EXPECT_EQ(test, page_count(page[i]), 1);
+		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(page_address(page[i]), 0, PAGE_SIZE), NULL);
+		for (j = 0; j < i; j++)
+			KUNIT_EXPECT_PTR_NE(test, page[i], page[j]);
+	}
+	for (i = 0; i <= got; i++)
+		__free_page(page[i]);
+	__free_page(kernel);
 }
 
 static bool cohort_region_test_is_kernel(struct kunit *test, gfp_t gfp,
@@ -559,6 +589,7 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
 	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
+	KUNIT_CASE(cohort_region_test_more),
 	KUNIT_CASE(cohort_region_test_small_area),
 	KUNIT_CASE(cohort_region_test_kernel_domain),
 	KUNIT_CASE(cohort_region_test_buffer_order),
