@@ -201,6 +201,25 @@ static void cohort_vnode_test_barren(struct kunit *test)
 	__free_page(page);
 }
 
+/* What has no role of its own leaves the default one when that becomes another. */
+static void cohort_vnode_test_default_moves(struct kunit *test)
+{
+	struct mm_struct *mm = kunit_kzalloc(test, sizeof(*mm), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	cohort_vnode_set_default(&cohort_vnode_test_owner);
+	cohort_vnode_set_default(NULL);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_has_left(mm));
+	mm->flags = 1UL << COHORT_VNODE_SHIFT;
+	KUNIT_EXPECT_EQ(test, cohort_vnode_number(mm), 1u);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_has_left(mm));
+	set_bit(COHORT_VNODE_LEFT, &mm->flags);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_has_left(mm));
+	KUNIT_EXPECT_EQ(test, cohort_vnode_number(mm), 1u);
+}
+
 static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_stays),
 	KUNIT_CASE(cohort_vnode_test_refused),
@@ -210,6 +229,7 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_too_big),
 	KUNIT_CASE(cohort_vnode_test_unusable),
 	KUNIT_CASE(cohort_vnode_test_barren),
+	KUNIT_CASE(cohort_vnode_test_default_moves),
 	{}
 };
 

@@ -8,8 +8,11 @@
  */
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
+#include <linux/oom.h>
 #include <linux/pagewalk.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
 #include "vnode.h"
 
@@ -74,15 +77,8 @@ static const struct mm_walk_ops cohort_left_ops = {
 	.walk_lock = PGWALK_RDLOCK,
 };
 
-/**
- * cohort_vnode_left_much() - has a process much memory in these nodes?
- * @mm: its address space
- * @nodes: nodes that are short of memory
- *
- * Context: sleeps not; the address space is in use.
- * Return: true also if that cannot be found out, as a process could see to it.
- */
-bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes)
+/* True also if that cannot be found out, as a process could see to it.  Its @mm is in use. */
+static bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes)
 {
 	struct cohort_left left = { .nodes = nodes };
 	int nid;
@@ -94,4 +90,36 @@ bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes)
 	walk_page_range(mm, 0, -1, &cohort_left_ops, &left);
 	mmap_read_unlock(mm);
 	return left.units >= left.enough;
+}
+
+/**
+ * __cohort_vnode_oom_eligible() - would killing this process help?
+ * @task: the process
+ * @nodemask: the nodes that are short of memory
+ *
+ * One that was killed is waited for: it has no address space of its own while its pages are
+ * freed.  One that has left a role for one of less trust may have much in the nodes it left.
+ *
+ * Context: any that may take the task lock; sleeps not.
+ * Return: false for one that lives in other nodes.
+ */
+bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask)
+{
+	struct mm_struct *mm = READ_ONCE(task->signal->oom_mm);	/* stays as long as the signal */
+	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
+	bool eligible, left;
+
+	if (alive)
+		mm = alive->mm;
+	eligible = nodes_intersects(cohort_vnode_role_of(alive ?: task, mm)->nodes, *nodemask);
+	left = !eligible && mm && cohort_vnode_has_left(mm);
+	if (!alive)
+		return eligible || left;
+	left = left && mmget_not_zero(mm);
+	task_unlock(alive);
+	if (left) {
+		eligible = cohort_vnode_left_much(mm, nodemask);
+		mmput_async(mm);
+	}
+	return eligible;
 }

@@ -49,6 +49,7 @@ struct cohort_vnode cohort_vnodes[COHORT_VNODE_MAX];
 unsigned int cohort_nr_vnodes __ro_after_init;
 
 static struct cohort_vnode *default_vnode __read_mostly;
+static bool default_moved;		/* it was another one before */
 static char layout_text[VNODE_TEXT] __ro_after_init;
 
 static bool layout_given __initdata;
@@ -321,6 +322,8 @@ struct cohort_vnode *cohort_vnode_default(void)
  */
 void cohort_vnode_set_default(struct cohort_vnode *vn)
 {
+	if (vn != cohort_vnode_default())
+		WRITE_ONCE(default_moved, true);
 	WRITE_ONCE(default_vnode, vn);
 }
 
@@ -357,14 +360,29 @@ static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
 /* What was said of an address space, or of one that is gone, whatever a cpuset says. */
 static struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
 {
-	unsigned int role = mm ? READ_ONCE(mm->flags) >> COHORT_VNODE_SHIFT & COHORT_VNODE_ROLE : 0;
+	unsigned int role = mm ? cohort_vnode_number(mm) : 0;
 
 	return role ? &cohort_vnodes[role - 1] : cohort_vnode_default();
 }
 
-/* The role of @task, whose address space is @mm or gone. */
-static struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task,
-						 const struct mm_struct *mm)
+/**
+ * cohort_vnode_has_left() - may a process have pages in the nodes of a role that it left?
+ * @mm: its address space
+ *
+ * One that was given no role has left the default one, too, if that was another before.
+ */
+bool cohort_vnode_has_left(const struct mm_struct *mm)
+{
+	return test_bit(COHORT_VNODE_LEFT, &mm->flags) ||
+	       (READ_ONCE(default_moved) && !cohort_vnode_number(mm));
+}
+
+/**
+ * cohort_vnode_role_of() - the role of a task
+ * @task: the task
+ * @mm: its address space, NULL if that is gone
+ */
+struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm)
 {
 	return cohort_vnode_by_cpuset(task, cohort_vnode_said(mm));
 }
@@ -427,7 +445,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	if (!may && vn < max(role, said)) {
 		err = -EACCES;
 	} else {
-		if (vn > min(role, said))
+		if (vn > min(role, said) || cohort_vnode_has_left(alive->mm))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
 		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
@@ -573,38 +591,6 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodem
 	if (!stays)
 		return NULL;
 	return nodemask ? cohort_vnode_within(vn, nodemask, both) : &vn->nodes;
-}
-
-/**
- * __cohort_vnode_oom_eligible() - would killing this process help?
- * @task: the process
- * @nodemask: the nodes that are short of memory
- *
- * One that was killed is waited for: it has no address space of its own while its pages are
- * freed.  One that has left a role for one of less trust may have much in the nodes it left.
- *
- * Context: any that may take the task lock; sleeps not.
- * Return: false for one that lives in other nodes.
- */
-bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask)
-{
-	struct mm_struct *mm = READ_ONCE(task->signal->oom_mm);	/* stays as long as the signal */
-	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
-	bool eligible, left;
-
-	if (alive)
-		mm = alive->mm;
-	eligible = nodes_intersects(cohort_vnode_role_of(alive ?: task, mm)->nodes, *nodemask);
-	left = !eligible && mm && test_bit(COHORT_VNODE_LEFT, &mm->flags);
-	if (!alive)
-		return eligible || left;
-	left = left && mmget_not_zero(mm);
-	task_unlock(alive);
-	if (left) {
-		eligible = cohort_vnode_left_much(mm, nodemask);
-		mmput_async(mm);
-	}
-	return eligible;
 }
 
 /* The OOM killer holds the task lock, or @task is current. */

@@ -9,6 +9,7 @@
 #include <linux/cohort.h>
 #include <linux/cpumask.h>
 #include <linux/kobject.h>
+#include <linux/mm_types.h>
 #include <linux/nodemask.h>
 
 #include "../lib/arith_vnode.h"
@@ -75,8 +76,14 @@ void cohort_vnode_commit(void);
 const char *cohort_vnode_name(struct task_struct *task);
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
 
-/* left.c */
-bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes);
+struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm);
+bool cohort_vnode_has_left(const struct mm_struct *mm);
+
+/* What was said of an address space: the role's number, 0 for none. */
+static inline unsigned int cohort_vnode_number(const struct mm_struct *mm)
+{
+	return READ_ONCE(mm->flags) >> COHORT_VNODE_SHIFT & COHORT_VNODE_ROLE;
+}
 
 /* lend.c */
 void cohort_vnode_returned(unsigned long pfn);
