@@ -34,16 +34,20 @@ struct cohort_left {
 	unsigned long enough;
 };
 
+/* A mapping of all of a huge page by one entry counts once, those of its pages each. */
+static long cohort_left_sharers(const struct folio *folio)
+{
+	long all = folio_mapcount(folio);
+	long whole = folio_test_large(folio) ? folio_entire_mapcount(folio) : 0;
+
+	return max(whole + (all - whole) / folio_nr_pages(folio), 1L);
+}
+
 static void cohort_left_count(struct cohort_left *left, struct page *page, unsigned long nr)
 {
-	struct folio *folio;
-	long sharers;
-
 	if (!page || !PageAnon(page) || !node_isset(page_to_nid(page), *left->nodes))
 		return;
-	folio = page_folio(page);
-	sharers = max(folio_mapcount(folio) / folio_nr_pages(folio), 1L);
-	left->units += nr * LEFT_UNITS / sharers;
+	left->units += nr * LEFT_UNITS / cohort_left_sharers(page_folio(page));
 }
 
 static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
