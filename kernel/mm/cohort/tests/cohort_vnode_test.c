@@ -201,6 +201,46 @@ static void cohort_vnode_test_barren(struct kunit *test)
 	__free_page(page);
 }
 
+/* Nodes for a request of a process with a policy for a node that its role has not. */
+static nodemask_t *cohort_vnode_test_bind(gfp_t gfp, int *nid, nodemask_t *both)
+{
+	nodemask_t other = NODE_MASK_NONE, *nodes;
+
+	node_set(MAX_NUMNODES - 1, other);
+	/* Tests run in a thread of the kernel, which may go anywhere. */
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	nodes = __cohort_vnode_bind(gfp, nid, &other, both);
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	return nodes;
+}
+
+/*
+ * A policy of many preferred nodes tries these without waiting: no way out for the kernel
+ * memory of a process, which no flag tells from other requests that may not wait.
+ */
+static void cohort_vnode_test_preferred_many(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	const gfp_t preferred = (GFP_KERNEL | __GFP_NOWARN) & ~__GFP_DIRECT_RECLAIM;
+	int nid = MAX_NUMNODES - 1;
+	nodemask_t both;
+
+	if (cohort_nr_vnodes || MAX_NUMNODES == 1)
+		kunit_skip(test, "there is a layout, or only one node");
+	vn->nodes = nodemask_of_node(0);
+	vn->nid = 0;
+	cohort_vnode_set_default(vn);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(preferred));
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(preferred, &nid, &both), &vn->nodes);
+	KUNIT_EXPECT_EQ(test, nid, 0);
+	nid = MAX_NUMNODES - 1;
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(GFP_KERNEL, &nid, &both), &vn->nodes);
+	KUNIT_EXPECT_EQ(test, nid, 0);
+	cohort_vnode_set_default(NULL);
+}
+
 /* What has no role of its own leaves the default one when that becomes another. */
 static void cohort_vnode_test_default_moves(struct kunit *test)
 {
@@ -229,6 +269,7 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_too_big),
 	KUNIT_CASE(cohort_vnode_test_unusable),
 	KUNIT_CASE(cohort_vnode_test_barren),
+	KUNIT_CASE(cohort_vnode_test_preferred_many),
 	KUNIT_CASE(cohort_vnode_test_default_moves),
 	{}
 };

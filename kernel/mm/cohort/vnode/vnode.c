@@ -472,8 +472,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
  */
 bool cohort_vnode_stays(gfp_t gfp)
 {
-	return in_task() && cohort_vnode_gfp_stays(gfp) &&
-	       !(current->flags & (PF_KTHREAD | PF_MEMALLOC));
+	return cohort_vnode_for_process() && cohort_vnode_gfp_stays(gfp);
 }
 
 /**
@@ -583,14 +582,17 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodem
 			*nid = vn->nid;
 		return nodemask;
 	}
-	/* A kernel thread that names nodes works on memory of others: khugepaged. */
-	if (nodemask && (!stays || nodes_subset(*nodemask, vn->nodes)))
+	/*
+	 * A kernel thread that names nodes works on memory of others: khugepaged.  A process's
+	 * policy names some also where it does not wait: many preferred ones are tried so first.
+	 */
+	if (nodemask && (!cohort_vnode_for_process() || nodes_subset(*nodemask, vn->nodes)))
 		return nodemask;
 	if (!node_isset(*nid, vn->nodes))
 		*nid = vn->nid;
-	if (!stays)
-		return NULL;
-	return nodemask ? cohort_vnode_within(vn, nodemask, both) : &vn->nodes;
+	if (nodemask)
+		return cohort_vnode_within(vn, nodemask, both);
+	return stays ? &vn->nodes : NULL;
 }
 
 /* The OOM killer holds the task lock, or @task is current. */

@@ -11,6 +11,8 @@
 #include <linux/kobject.h>
 #include <linux/mm_types.h>
 #include <linux/nodemask.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 
 #include "../lib/arith_vnode.h"
 
@@ -57,6 +59,12 @@ extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
 struct cohort_vnode *cohort_vnode_current(void);
 int cohort_vnode_home(int nid);
 bool cohort_vnode_stays(gfp_t gfp);
+
+/* Does the running context allocate for a process, and not to free memory? */
+static inline bool cohort_vnode_for_process(void)
+{
+	return in_task() && !(current->flags & (PF_KTHREAD | PF_MEMALLOC));
+}
 
 /* What may not wait and is for user memory, or is not retried, has a smaller request behind it. */
 static inline bool cohort_vnode_gfp_stays(gfp_t gfp)
