@@ -502,7 +502,7 @@ struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
 struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
 
 /* vnode/vnode.c, called from there */
-nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm);
+nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm, bool any);
 
 #ifdef CONFIG_COHORT_DEBUG
 void cohort_check_room(struct cohort_room *room);

@@ -32,13 +32,13 @@ static bool cohort_policy_any(const struct mempolicy *pol)
  * A debugger or a pager writes into memory of another process: its pages belong to that
  * one's role.
  */
-static struct folio *cohort_foreign_alloc(struct vm_area_struct *vma, gfp_t gfp, int order,
-					  struct mempolicy *pol, struct cohort_domain *dom)
+static struct folio *cohort_foreign_alloc(nodemask_t *nodes, gfp_t gfp, int order,
+					  struct mempolicy *pol, pgoff_t ilx,
+					  struct cohort_domain *dom)
 {
-	nodemask_t *nodes = cohort_vnode_nodes(vma->vm_mm);
 	int nid = numa_node_id();
 
-	policy_nodemask(gfp, pol, NO_INTERLEAVE_INDEX, &nid);
+	policy_nodemask(gfp, pol, ilx, &nid);
 	if (!node_isset(nid, *nodes))
 		nid = first_node(*nodes);
 	if (!dom)
@@ -50,9 +50,13 @@ static struct folio *cohort_vma_alloc(struct vm_area_struct *vma, gfp_t gfp,
 				      int order, struct mempolicy *pol, pgoff_t ilx)
 {
 	struct cohort_domain *dom = cohort_anon_domain(vma->vm_mm, order);
+	nodemask_t *nodes = NULL;
 
-	if (cohort_vnode_enabled() && vma->vm_mm != current->mm && cohort_policy_any(pol))
-		return cohort_foreign_alloc(vma, gfp, order, pol, dom);
+	if (cohort_vnode_enabled() && vma->vm_mm != current->mm)
+		nodes = cohort_vnode_nodes(vma->vm_mm, cohort_policy_any(pol));
+	if (nodes)
+		return cohort_foreign_alloc(nodes, gfp, order, pol, ilx,
+					    cohort_policy_ok(pol) ? dom : NULL);
 	if (dom && cohort_policy_ok(pol))
 		return cohort_folio_alloc(dom, gfp, pol, ilx);
 	return folio_alloc_mpol_noprof(gfp, order, pol, ilx, numa_node_id());

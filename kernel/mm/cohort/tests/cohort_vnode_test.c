@@ -241,6 +241,21 @@ static void cohort_vnode_test_preferred_many(struct kunit *test)
 	cohort_vnode_set_default(NULL);
 }
 
+/* A thread of the kernel has no role of its own to which it would cut a policy. */
+static void cohort_vnode_test_foreign(struct kunit *test)
+{
+	struct mm_struct *mm = kunit_kzalloc(test, sizeof(*mm), GFP_KERNEL);
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	cohort_vnode_set_default(vn);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_nodes(mm, true), &vn->nodes);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_nodes(mm, false), &vn->nodes);
+	cohort_vnode_set_default(NULL);
+}
+
 /* What has no role of its own leaves the default one when that becomes another. */
 static void cohort_vnode_test_default_moves(struct kunit *test)
 {
@@ -270,6 +285,7 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_unusable),
 	KUNIT_CASE(cohort_vnode_test_barren),
 	KUNIT_CASE(cohort_vnode_test_preferred_many),
+	KUNIT_CASE(cohort_vnode_test_foreign),
 	KUNIT_CASE(cohort_vnode_test_default_moves),
 	{}
 };

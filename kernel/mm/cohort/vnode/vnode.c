@@ -548,13 +548,18 @@ nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask)
 /**
  * cohort_vnode_nodes() - where a task allocates for another address space
  * @mm: the address space: a traced process's, or of a program that is about to run
+ * @any: there is no policy that names nodes
  *
- * Context: there is a layout.
- * Return: the nodes of its role, or of the one that the task's cpuset has instead.
+ * Return: the nodes of its role, or of the one that the task's cpuset has instead; NULL where
+ * the page allocator cuts a policy to the same role.
  */
-nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm)
+nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm, bool any)
 {
-	return &cohort_vnode_by_cpuset(current, cohort_vnode_said(mm))->nodes;
+	struct cohort_vnode *vn = cohort_vnode_by_cpuset(current, cohort_vnode_said(mm));
+
+	if (!any && cohort_vnode_for_process() && vn == cohort_vnode_current())
+		return NULL;
+	return &vn->nodes;
 }
 
 /**
