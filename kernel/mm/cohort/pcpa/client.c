@@ -532,11 +532,14 @@ early_param("cohort.pcpa_contig", cohort_pcpa_contig_setup);
 
 static int __init cohort_pcpa_node_setup(char *text)
 {
-	if (!text || kstrtoint(text, 10, &cohort_pcpa_node) || cohort_pcpa_node < 0 ||
-	    cohort_pcpa_node >= MAX_NUMNODES) {
+	int nid;
+
+	if (!text || kstrtoint(text, 10, &nid) || nid < 0 || nid >= MAX_NUMNODES) {
 		pr_err("cohort.pcpa_node=%s: no node; staying off\n", text ?: "");
 		boot_bad = true;
+		return 0;
 	}
+	cohort_pcpa_node = nid;
 	return 0;
 }
 early_param("cohort.pcpa_node", cohort_pcpa_node_setup);
@@ -573,12 +576,15 @@ early_param("cohort.pcpa_min_order", cohort_pcpa_min_order_setup);
 
 static int __init cohort_pcpa_timer_ms_setup(char *text)
 {
-	if (!text || kstrtouint(text, 10, &cohort_pcpa_timer_ms) || !cohort_pcpa_timer_ms ||
-	    cohort_pcpa_timer_ms > COHORT_TIMER_MAX_MS) {
+	unsigned int ms;
+
+	if (!text || kstrtouint(text, 10, &ms) || !ms || ms > COHORT_TIMER_MAX_MS) {
 		pr_err("cohort.pcpa_timer_ms=%s: expected 1 to %d; staying off\n", text ?: "",
 		       COHORT_TIMER_MAX_MS);
 		boot_bad = true;
+		return 0;
 	}
+	cohort_pcpa_timer_ms = ms;
 	return 0;
 }
 early_param("cohort.pcpa_timer_ms", cohort_pcpa_timer_ms_setup);
