@@ -523,13 +523,14 @@ int cohort_copies_resize(u64 size, u64 base)
 {
 	static const char what[] = " for contiguous pieces";
 	unsigned long nr = size >> PAGE_SHIFT;
+	unsigned long pfn = base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base);
 	int err = cohort_size_check(size, base, what);
 
 	err = err ?: mutex_lock_killable(&cohort_size_mutex);
 	if (err)
 		return err;
-	if (nr != copies.nr)
-		err = cohort_copies_change(nr, base == COHORT_ANY_BASE ? 0 : PHYS_PFN(base));
+	if (nr != copies.nr || (nr && pfn && pfn != copies.base))
+		err = cohort_copies_change(nr, pfn);
 	mutex_unlock(&cohort_size_mutex);
 	cohort_size_tell(size, what, !err ? NULL : err == -EBUSY ? "a client has one" :
 			 "no such piece of memory can be emptied");

@@ -41,6 +41,34 @@ static void cohort_copies_test_sizes(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, cohort_copies_piece(1, GFP_KERNEL));
 }
 
+static unsigned long cohort_copies_test_base(struct kunit *test)
+{
+	struct page *page = cohort_copies_piece(AREA_PAGES, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	cohort_copies_free(page, AREA_PAGES);
+	return page_to_pfn(page);
+}
+
+/* The same size in another place: what devices do not reach is moved, or refused. */
+static void cohort_copies_test_place(struct kunit *test)
+{
+	unsigned long old, base;
+
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	old = cohort_copies_test_base(test);
+	KUNIT_EXPECT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, PFN_PHYS((u64)old)), 0);
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_base(test), old);
+	base = cohort_frames_find(NUMA_NO_NODE, AREA_PAGES, 0, ULONG_MAX);
+	KUNIT_ASSERT_NE(test, base, 0UL);
+	KUNIT_EXPECT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, PFN_PHYS((u64)base)), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_base(test), old);
+	cohort_frames_free(base, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, PFN_PHYS((u64)base)), 0);
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_base(test), base);
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+}
+
 static void cohort_copies_test_pieces(struct kunit *test)
 {
 	struct page *page, *half;
@@ -293,6 +321,7 @@ static void cohort_copies_test_no_refault(struct kunit *test)
 
 static struct kunit_case cohort_copies_test_cases[] = {
 	KUNIT_CASE(cohort_copies_test_sizes),
+	KUNIT_CASE(cohort_copies_test_place),
 	KUNIT_CASE(cohort_copies_test_pieces),
 	KUNIT_CASE(cohort_copies_test_late),
 	KUNIT_CASE(cohort_copies_test_poisoned),
