@@ -155,10 +155,8 @@ bool cohort_pcpa_spare(int nid, unsigned long pages)
 /* Nodes of the task's role, its cpuset and its memory policy. */
 static bool cohort_pcpa_node_ok(int nid, const nodemask_t *nodes)
 {
-#ifdef CONFIG_NUMA
-	if (current->mempolicy)
+	if (cohort_task_policy() || cpuset_do_page_mem_spread())
 		return false;
-#endif
 	return (!nodes || node_isset(nid, *nodes)) &&
 	       (!cpusets_enabled() || node_isset(nid, cpuset_current_mems_allowed));
 }

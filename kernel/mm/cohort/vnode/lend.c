@@ -163,10 +163,14 @@ static struct cohort_vnode *cohort_lender_of(struct cohort_vnode *own)
 	return from;
 }
 
-/* A cpuset is a limit beside the role: what it leaves out is not lent to its processes. */
+/*
+ * A cpuset is a limit beside the role: what it leaves out is not lent to its processes.  One
+ * that binds or spreads its pages on purpose gets them as it said.
+ */
 static bool cohort_lend_allowed(const struct cohort_vnode *vn)
 {
-	return nodes_intersects(vn->nodes, cpuset_current_mems_allowed);
+	return !cohort_task_policy() && !cpuset_do_page_mem_spread() &&
+	       nodes_intersects(vn->nodes, cpuset_current_mems_allowed);
 }
 
 /**
@@ -174,8 +178,8 @@ static bool cohort_lend_allowed(const struct cohort_vnode *vn)
  * @mapping: file it will belong to
  * @gfp: the request
  *
- * Return: a folio, or NULL: no role lends, a cpuset does not allow it, or the own node has
- * memory.
+ * Return: a folio, or NULL: no role lends, a cpuset or a policy does not allow it, or the own
+ * node has memory.
  */
 struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
 {
