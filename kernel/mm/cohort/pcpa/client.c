@@ -452,13 +452,17 @@ EXPORT_SYMBOL_GPL(cohort_pcpa_alloc);
  * cohort_pcpa_free() - give the pages back
  * @page: from cohort_pcpa_alloc()
  * @nr: how many
+ *
+ * Context: may be scheduled away.
  */
 void cohort_pcpa_free(struct page *page, unsigned long nr)
 {
 	if (cohort_copies() && cohort_copies_free(page, nr))
 		return;
-	while (nr--)
+	while (nr--) {
 		__free_page(page++);
+		cond_resched();
+	}
 }
 EXPORT_SYMBOL_GPL(cohort_pcpa_free);
 

@@ -184,8 +184,10 @@ static void cohort_window_each(struct window *w, void (*visit)(struct window *w,
 	bool there = false;
 
 	for (pfn = w->start; pfn < end; pfn++) {
-		if (pfn == w->start || pfn % COHORT_CHUNK == 0)
+		if (pfn == w->start || pfn % COHORT_CHUNK == 0) {
+			cond_resched();
 			there = cohort_chunk_look(ALIGN_DOWN(pfn, COHORT_CHUNK), &look);
+		}
 		if (!there || !test_bit(pfn % COHORT_CHUNK, look.free))
 			visit(w, pfn);
 	}

@@ -353,6 +353,7 @@ static void cohort_piece_return(unsigned long at, unsigned long nr)
 		else
 			cohort_frame_return(i);
 		spin_unlock_irq(&copies.lock);
+		cond_resched();
 	}
 }
 
