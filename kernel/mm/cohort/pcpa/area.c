@@ -188,6 +188,7 @@ bool cohort_chunk_look(unsigned long pfn, struct cohort_look *look)
 		bitmap_copy(look->client, chunk->client, COHORT_CHUNK);
 		bitmap_copy(look->lent, chunk->lent, COHORT_CHUNK);
 		bitmap_copy(look->given, chunk->given, COHORT_CHUNK);
+		look->usable = cohort_block_usable(&chunk->blk);
 	}
 	cohort_area_unlock(flags);
 	return chunk;

@@ -132,7 +132,7 @@ static void cohort_chunk_costs(const struct window *w, unsigned long first)
 {
 	unsigned long g, nr = COHORT_CHUNK / COHORT_GRANULE;
 	struct cohort_look look;
-	bool there = cohort_chunk_look(w->base + first * COHORT_GRANULE, &look);
+	bool there = cohort_chunk_look(w->base + first * COHORT_GRANULE, &look) && look.usable;
 
 	for (g = first; g < first + nr; g++)
 		w->cost[g] = there ? cohort_granule_cost(&look, w->base + g * COHORT_GRANULE) :

@@ -106,12 +106,14 @@ struct cohort_area {
  * @client: as in struct cohort_chunk
  * @lent: the same
  * @given: the same
+ * @usable: pages may be handed out of it: it is not being isolated
  */
 struct cohort_look {
 	DECLARE_BITMAP(free, COHORT_CHUNK);
 	DECLARE_BITMAP(client, COHORT_CHUNK);
 	DECLARE_BITMAP(lent, COHORT_CHUNK);
 	DECLARE_BITMAP(given, COHORT_CHUNK);
+	bool usable;
 };
 
 /**

@@ -5,6 +5,7 @@
  */
 #include <linux/memory.h>
 #include <linux/mm.h>
+#include <linux/page-isolation.h>
 
 #include "cohort_pcpa_test.h"
 
@@ -267,6 +268,28 @@ static bool cohort_pcpa_test_isolated(unsigned long pfn)
 	return get_pageblock_migratetype(pfn_to_page(pfn)) == MIGRATE_ISOLATE;
 }
 
+/* What is being isolated is free, and cannot be had: a piece is made elsewhere at once. */
+static void cohort_pcpa_test_beside_isolated(struct kunit *test)
+{
+	unsigned long end, last;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	end = cohort_pcpa_test_look().base + AREA_PAGES;
+	last = end - cohort_area_align();
+	KUNIT_ASSERT_EQ(test, start_isolate_page_range(last, end, MIGRATE_MOVABLE, 0, GFP_KERNEL),
+			0);
+	page = cohort_pcpa_alloc(COHORT_CHUNK, GFP_KERNEL);
+	undo_isolate_page_range(last, end, MIGRATE_MOVABLE);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(page));
+	if (!IS_ERR(page)) {
+		KUNIT_EXPECT_LT(test, page_to_pfn(page), last);
+		cohort_pcpa_free(page, COHORT_CHUNK);
+	}
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	cohort_pcpa_test_end(test);
+}
+
 /* An area that cannot grow is as it was, and so is the memory that it did not get. */
 static void cohort_pcpa_test_not_grown(struct kunit *test)
 {
@@ -345,6 +368,7 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_window),
 	KUNIT_CASE(cohort_pcpa_test_broken_first),
 	KUNIT_CASE(cohort_pcpa_test_window_lost),
+	KUNIT_CASE(cohort_pcpa_test_beside_isolated),
 	KUNIT_CASE(cohort_pcpa_test_not_grown),
 	KUNIT_CASE(cohort_pcpa_test_below),
 	KUNIT_CASE(cohort_pcpa_test_beside_blocks),
