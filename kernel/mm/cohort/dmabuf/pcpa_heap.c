@@ -96,9 +96,10 @@ static void cohort_heap_free_list(struct list_head *pages)
 static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 {
 	unsigned int max_area = orders[0], max_other = orders[0];
+	bool area = cohort_pcpa_taking();
 	int nr = 0;
 
-	if (cohort_pcpa_taking()) {
+	if (area) {
 		cohort_pcpa_want();
 		cohort_quick_reclaim(left, READ_ONCE(cohort_pcpa_min_order));
 	}
@@ -109,8 +110,10 @@ static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 			cohort_heap_free_list(pages);
 			return -EINTR;
 		}
-		if (cohort_pcpa_taking())
+		/* To find that there is none is a look at all of the area: once. */
+		if (area)
 			page = cohort_heap_area_piece(left, max_area);
+		area = page;
 		if (page) {
 			max_area = compound_order(page);
 			cohort_buffer_done(page, 1UL << max_area, max_area);
