@@ -464,7 +464,7 @@ struct page *__cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp, unsigned int
  * @dom: the domain the request was for
  * @gfp: the request, without __GFP_ACCOUNT
  * @like: what it brought
- * @page: receives more, ready for use
+ * @page: receives more, ready for use; NULL behind them, where a page was bad
  * @nr: how many at most
  *
  * What may be taken of a zone for one page may be for the next; no watermark counts pages
@@ -489,6 +489,8 @@ unsigned int cohort_room_more(struct cohort_domain *dom, gfp_t gfp, const struct
 		kmsan_alloc_page(page[i], 0, gfp);
 		page[ready++] = page[i];
 	}
+	/* What fills the rest takes a page that is named there for one that it has. */
+	memset(page + ready, 0, (got - ready) * sizeof(*page));
 	return ready;
 }
 

@@ -85,6 +85,31 @@ static void cohort_domain_test_not_for_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
 }
 
+/* A page at hand that is bad leaves none named twice: what fills the rest would keep both. */
+static void cohort_domain_test_more_bad(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct page *page[4] = { }, *bad;
+	unsigned int i, got;
+
+	if (!IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		kunit_skip(test, "no CONFIG_MEMORY_FAILURE");
+	cohort_test_take(test, 1 + ARRAY_SIZE(page));
+	bad = ct->page[ARRAY_SIZE(page)];
+	cohort_test_drop(test, 1, ARRAY_SIZE(page));
+	KUNIT_ASSERT_EQ(test, cohort_test_at_hand(ct->dom->id), ARRAY_SIZE(page));
+	SetPageHWPoison(bad);
+	got = cohort_room_more(ct->dom, GFP_HIGHUSER_MOVABLE, ct->page[0], page,
+			       ARRAY_SIZE(page));
+	ClearPageHWPoison(bad);
+	cohort_buddy_give(bad, 0);
+	KUNIT_EXPECT_EQ(test, got, ARRAY_SIZE(page) - 1);
+	for (i = got; i < ARRAY_SIZE(page); i++)
+		KUNIT_EXPECT_NULL(test, page[i]);
+	for (i = 0; i < got; i++)
+		__free_page(page[i]);
+}
+
 /* Free pages that a block may be taken from, but for one and a half. */
 static unsigned long cohort_domain_test_mark(struct zone *zone)
 {
@@ -436,6 +461,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_room_per_zone),
 	KUNIT_CASE(cohort_domain_test_node_limit),
 	KUNIT_CASE(cohort_domain_test_not_for_all),
+	KUNIT_CASE(cohort_domain_test_more_bad),
 	KUNIT_CASE(cohort_domain_test_whole_is_linked),
 	KUNIT_CASE(cohort_domain_test_mark_is_kept),
 	KUNIT_CASE(cohort_domain_test_pick),
