@@ -55,8 +55,8 @@ static struct cohort_packer *cohort_packers[MAX_NUMNODES];
  * cohort_whole() - pages of a zone that are free in whole blocks, and may be taken
  * @zone: the zone
  *
- * Without the lock.  As many pages as the min watermark has must stay free; they are
- * in whole blocks where all else is.
+ * Without the lock.  As many pages as the min watermark has must stay free, and in a low
+ * zone what is reserved there; they are in whole blocks where all else is.
  */
 unsigned long cohort_whole(struct zone *zone)
 {
@@ -68,6 +68,8 @@ unsigned long cohort_whole(struct zone *zone)
 		nr += data_race(zone->free_area[o].nr_free) << o;
 	/* Blocks are not taken of it, and its free pages are mostly in large pieces. */
 	kept += zone_page_state(zone, NR_FREE_CMA_PAGES);
+	/* Requests that may have a higher zone leave that much to those that may not. */
+	kept += zone->lowmem_reserve[ZONE_NORMAL];
 	return nr - min(nr, kept);
 }
 

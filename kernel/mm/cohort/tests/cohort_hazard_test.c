@@ -306,6 +306,25 @@ static unsigned long cohort_hazard_test_whole(void)
 	return whole;
 }
 
+/* What a low zone keeps from requests that may have a higher one is no block for them. */
+static void cohort_hazard_test_lowmem_reserve(struct kunit *test)
+{
+	unsigned long whole, less;
+	struct zone *zone;
+	long reserve;
+
+	cohort_test_take(test, 1);
+	zone = cohort_test_room(test)->zone;
+	reserve = zone->lowmem_reserve[ZONE_NORMAL];
+	whole = cohort_whole(zone);
+	KUNIT_ASSERT_GE(test, whole, 16 * cohort_pages());
+	WRITE_ONCE(zone->lowmem_reserve[ZONE_NORMAL], reserve + 8 * cohort_pages());
+	less = cohort_whole(zone);
+	WRITE_ONCE(zone->lowmem_reserve[ZONE_NORMAL], reserve);
+	/* Others take and free blocks meanwhile. */
+	KUNIT_EXPECT_LE(test, less, whole - 4 * cohort_pages());
+}
+
 /* A page that is swapped out frees no block until its region is packed. */
 static void cohort_hazard_test_swaps_in_vain(struct kunit *test)
 {
@@ -491,6 +510,7 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_refill_keeps_watermark),
 	KUNIT_CASE(cohort_hazard_test_mm_is_copied),
 	KUNIT_CASE(cohort_hazard_test_zygote_forks),
+	KUNIT_CASE(cohort_hazard_test_lowmem_reserve),
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
 	KUNIT_CASE(cohort_hazard_test_soft_offline),
 	KUNIT_CASE(cohort_hazard_test_locked_file),
