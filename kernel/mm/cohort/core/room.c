@@ -384,16 +384,23 @@ static bool cohort_hand_out_one(const struct cohort_request *rq, struct page *pa
 }
 
 /*
- * Memory of another node is worse than an ordinary page of the own one: blocks there are
- * for when stock would go there, too.
+ * Memory of another node is worse than an ordinary page of the own one, whichever zone has
+ * that: blocks there are for when stock would go there, too.
  */
 static bool cohort_zone_far(struct zone *zone, const struct cohort_request *rq)
 {
-	struct zone *own = zonelist_zone(rq->ac->preferred_zoneref);
+	int own = zonelist_node_idx(rq->ac->preferred_zoneref), top = rq->ac->highest_zoneidx, i;
 
-	return zone_to_nid(zone) != zone_to_nid(own) &&
-	       zone_watermark_ok(own, 0, low_wmark_pages(own), rq->ac->highest_zoneidx,
-				 rq->alloc_flags);
+	if (zone_to_nid(zone) == own)
+		return false;
+	for (i = top; i >= 0; i--) {
+		struct zone *near = &NODE_DATA(own)->node_zones[i];
+
+		if (managed_zone(near) && zone_watermark_ok(near, 0, low_wmark_pages(near), top,
+							    rq->alloc_flags))
+			return true;
+	}
+	return false;
 }
 
 static struct page *cohort_zones_take(const struct cohort_request *rq)
