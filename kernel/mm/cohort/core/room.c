@@ -326,7 +326,7 @@ static bool cohort_cma_first(const struct cohort_request *rq, struct zone *zone)
 	unsigned long cma = zone_page_state(zone, NR_FREE_CMA_PAGES);
 
 	return cma && (rq->alloc_flags & ALLOC_CMA) &&
-	       2 * cma + READ_ONCE(zone->cohort_soft) > zone_page_state(zone, NR_FREE_PAGES);
+	       2 * cma + cohort_unusable_free(zone) > zone_page_state(zone, NR_FREE_PAGES);
 }
 
 /* The array would be initialised for each page, and is needed for one in many. */
