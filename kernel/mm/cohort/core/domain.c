@@ -130,19 +130,51 @@ void cohort_domain_dissolve(struct cohort_domain *dom)
 	cohort_domain_give_up(dom, false);
 }
 
+/* Has it blocks, or a room that found none it could take? */
+static bool cohort_domain_holds(const struct cohort_domain *dom)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_rooms(); i++) {
+		const struct cohort_room *room = READ_ONCE(dom->room[i]);
+
+		if (room && (READ_ONCE(room->nr_blocks) || READ_ONCE(room->closed)))
+			return true;
+	}
+	return false;
+}
+
+/* One of these, with a reference; NULL if there is none. */
+static struct cohort_domain *cohort_domain_holding(void)
+{
+	struct cohort_domain *dom, *found = NULL;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		if (cohort_domain_holds(dom) && refcount_inc_not_zero(&dom->ref)) {
+			found = dom;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 /**
- * cohort_dissolve_all() - no domain keeps any block
+ * cohort_dissolve_all() - no domain keeps any block, and each may take some again
  *
  * Callers make sure that none is acquired meanwhile.
+ *
+ * Context: may be scheduled away; processes may have millions of sets together.
  */
 void cohort_dissolve_all(void)
 {
 	struct cohort_domain *dom;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(dom, &cohort_domains, all)
+	while ((dom = cohort_domain_holding())) {
 		cohort_domain_dissolve(dom);
-	rcu_read_unlock();
+		cohort_domain_put(dom);
+	}
 }
 
 /**

@@ -263,16 +263,14 @@ static bool cohort_room_dissolve_one(struct cohort_room *room, bool close)
  * cohort_room_dissolve() - give all blocks of a room up
  * @room: the room
  * @close: take no block any more
+ *
+ * Context: may be scheduled away.
  */
 void cohort_room_dissolve(struct cohort_room *room, bool close)
 {
-	/* At the exit of a process: a large one has many sets. */
-	while (cohort_room_dissolve_one(room, close)) {
-		if (close)
-			cond_resched();
-		else
-			cpu_relax();
-	}
+	/* A large process has many sets. */
+	while (cohort_room_dissolve_one(room, close))
+		cond_resched();
 }
 
 /**
