@@ -123,6 +123,21 @@ unsigned long __cohort_high_mark(const struct zone *zone)
 	return high_wmark_pages(zone) - cohort_zone_counted(zone);
 }
 
+/*
+ * Is so much of a zone there to be reclaimed?  Without what each CPU has not added yet, as
+ * each page that finds no block asks; and where nothing is, what is free does not count.
+ */
+static bool cohort_zone_gives(struct zone *zone, unsigned long nr)
+{
+	unsigned long lru = zone_page_state(zone, NR_ZONE_INACTIVE_FILE) +
+			    zone_page_state(zone, NR_ZONE_ACTIVE_FILE);
+
+	if (get_nr_swap_pages() > 0)
+		lru += zone_page_state(zone, NR_ZONE_INACTIVE_ANON) +
+		       zone_page_state(zone, NR_ZONE_ACTIVE_ANON);
+	return lru >= nr;
+}
+
 /**
  * cohort_zone_aim() - how much is free when kswapd has done enough
  * @zone: the zone
@@ -136,7 +151,7 @@ unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark)
 	unsigned long headroom = cohort_zone_headroom(zone);
 
 	mark -= cohort_zone_counted(zone);
-	if (cohort_packing() && zone_reclaimable_pages(zone) >= 2 * headroom)
+	if (cohort_packing() && cohort_zone_gives(zone, 2 * headroom))
 		mark += headroom;
 	return mark;
 }
