@@ -82,21 +82,22 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 					 struct page **page, unsigned int want)
 {
 	struct zone *zone = room->zone;
+	/* What may not wake kswapd may hold the lock of a work queue. */
 	bool may_wake = rq->gfp & __GFP_KSWAPD_RECLAIM;
+	bool few = may_wake && cohort_blocks_short(zone);
+	unsigned long mark = cohort_region_mark(rq->dom, zone);
 	int idx = rq->ac->highest_zoneidx;
 	unsigned int nr = 0;
 
 	if (!cohort_region_enabled())
 		return 0;
-	/* What may not wake kswapd may hold the lock of a work queue. */
-	if (may_wake && cohort_blocks_short(zone)) {
+	if (few)
 		cohort_pack_wake(zone->zone_pgdat);
-		wakeup_kswapd(zone, rq->gfp, 0, idx);
-	}
-	if (cohort_buddy_has(zone, cohort_block_order()))
-		nr = cohort_room_acquire(room, idx, cohort_region_mark(rq->dom, zone), page,
-					 want);
-	if (!nr && may_wake)
+	/* The lock is not taken in vain for each page while the mark is not met. */
+	if (cohort_buddy_has(zone, cohort_block_order()) &&
+	    zone_watermark_ok(zone, 0, mark + cohort_pages(), idx, 0))
+		nr = cohort_room_acquire(room, idx, mark, page, want);
+	if (few || (!nr && may_wake))
 		wakeup_kswapd(zone, rq->gfp, 0, idx);
 	return nr;
 }
