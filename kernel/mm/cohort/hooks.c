@@ -299,10 +299,9 @@ static int __init cohort_init(void)
 	cohort_headroom = totalram_pages() / COHORT_HEADROOM_PART;
 	err = cohort_sysfs_init() ?: cohort_groups_init() ?:
 	      cohort_vnode_sysfs_init(cohort_kobj) ?: cohort_pcpa_sysfs_init(cohort_kobj);
-	if (err) {
-		destroy_workqueue(cohort_wq);
+	/* Files that were made before one that failed switch things on that queue work. */
+	if (err)
 		return err;
-	}
 	err = cohort_pcpa_init();
 	if (err)
 		pr_err("pcpa: no memory, staying off\n");
