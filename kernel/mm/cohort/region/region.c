@@ -289,7 +289,8 @@ static const struct cohort_scheme cohort_region_scheme = {
  * @on: what to do
  *
  * Context: sleeps.
- * Return: 0, -ENOMEM, or -EINVAL if the contiguous page buffer is on.
+ * Return: 0, -ENOMEM, or -EINVAL if the contiguous page buffer is on, or a region larger
+ * than a pageblock.
  */
 int cohort_region_switch(bool on)
 {
