@@ -10,6 +10,40 @@
 #include "../pcpa/pcpa.h"
 #include "../region/region.h"
 
+/* Those of one memory cgroup, which counts them, as stock does with what is of one LRU list. */
+static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_control *sc,
+				      struct list_head *victims,
+				      struct list_head *survivors)
+{
+	struct folio *folio, *next, *first = list_first_entry(victims, struct folio, lru);
+	struct mem_cgroup *memcg = get_mem_cgroup_from_folio(first), *own = folio_memcg(first);
+	int by = current_is_kswapd() ? 0 : PGSCAN_DIRECT - PGSCAN_KSWAPD;
+	struct reclaim_stat stat;
+	long isolated = 0;
+	unsigned int nr;
+	LIST_HEAD(group);
+
+	list_for_each_entry_safe(folio, next, victims, lru) {
+		if (folio_memcg(folio) != own)
+			continue;
+		list_move_tail(&folio->lru, &group);
+		isolated++;
+	}
+	count_vm_events(PGSCAN_KSWAPD + by, isolated);
+	count_memcg_events(memcg, PGSCAN_KSWAPD + by, isolated);
+	count_vm_events(PGSCAN_FILE, isolated);
+	nr = shrink_folio_list(&group, pgdat, sc, &stat, false);
+	/* Pages off the list: reclaimed ones, and poisoned ones, not counted as such. */
+	isolated -= list_count_nodes(&group);
+	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -isolated);
+	count_vm_events(PGSTEAL_KSWAPD + by, nr);
+	count_memcg_events(memcg, PGSTEAL_KSWAPD + by, nr);
+	count_vm_events(PGSTEAL_FILE, nr);
+	list_splice_tail_init(&group, survivors);
+	mem_cgroup_put(memcg);
+	return nr;
+}
+
 /*
  * Drop what the LRU would drop too (shrink_folio_list() looks at references),
  * hand what it keeps to the survivors.
@@ -19,20 +53,10 @@ static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 					struct list_head *victims,
 					struct list_head *survivors)
 {
-	bool kswapd = current_is_kswapd();
-	long isolated = list_count_nodes(victims);
-	struct reclaim_stat stat;
-	unsigned int nr;
+	unsigned int nr = 0;
 
-	count_vm_events(kswapd ? PGSCAN_KSWAPD : PGSCAN_DIRECT, isolated);
-	count_vm_events(PGSCAN_FILE, isolated);
-	nr = shrink_folio_list(victims, pgdat, sc, &stat, false);
-	/* Pages off the list: reclaimed ones, and poisoned ones, not counted as such. */
-	isolated -= list_count_nodes(victims);
-	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -isolated);
-	count_vm_events(kswapd ? PGSTEAL_KSWAPD : PGSTEAL_DIRECT, nr);
-	count_vm_events(PGSTEAL_FILE, nr);
-	list_splice_tail_init(victims, survivors);
+	while (!list_empty(victims))
+		nr += cohort_drop_group(pgdat, sc, victims, survivors);
 	return nr;
 }
 
