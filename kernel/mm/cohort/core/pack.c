@@ -171,9 +171,9 @@ void cohort_pack_drain(void)
 
 /*
  * The room of a node that has most holes, but fewer than @below: of all, or of those that
- * can be packed now.
+ * can be packed now; in zones up to @top.
  */
-static struct cohort_room *cohort_most_holes(int nid, bool all, unsigned long below)
+static struct cohort_room *cohort_most_holes(int nid, int top, bool all, unsigned long below)
 {
 	unsigned long most = cohort_pages();
 	struct cohort_room *found = NULL;
@@ -185,7 +185,7 @@ static struct cohort_room *cohort_most_holes(int nid, bool all, unsigned long be
 		/* The cache is swept by reclaim, which also drops pages. */
 		if (!all && (cohort_unmovable(dom) || dom->kind == COHORT_CACHE))
 			continue;
-		for (i = nid * MAX_NR_ZONES; i < (nid + 1) * MAX_NR_ZONES; i++) {
+		for (i = nid * MAX_NR_ZONES; i <= nid * MAX_NR_ZONES + top; i++) {
 			struct cohort_room *room = READ_ONCE(dom->room[i]);
 			unsigned long nr = room ? READ_ONCE(room->nr_free) : 0;
 
@@ -222,19 +222,29 @@ static bool cohort_pack_room(struct cohort_room *room)
 	return false;
 }
 
-static bool cohort_node_short(int nid)
+/*
+ * Up to which zone of a node are whole blocks few?  Memory that cannot be moved has none of
+ * ZONE_MOVABLE, so there have to be enough without; but none are kept ready for what only
+ * has a low zone.  Negative if they are not few.
+ */
+static int cohort_node_short(int nid)
 {
 	struct pglist_data *pgdat = NODE_DATA(nid);
 	unsigned long whole = 0, want = 0;
+	bool some = false;
 	int i;
 
 	for (i = 0; i < MAX_NR_ZONES; i++) {
-		if (!populated_zone(&pgdat->node_zones[i]))
-			continue;
-		whole += cohort_whole(&pgdat->node_zones[i]);
-		want += cohort_zone_headroom(&pgdat->node_zones[i]);
+		if (populated_zone(&pgdat->node_zones[i])) {
+			whole += cohort_whole(&pgdat->node_zones[i]);
+			want += cohort_zone_headroom(&pgdat->node_zones[i]);
+			some = true;
+		}
+		if (some && i >= ZONE_NORMAL &&
+		    whole < max_t(unsigned long, want, cohort_pages()))
+			return i;
 	}
-	return whole < max_t(unsigned long, want, cohort_pages());
+	return -1;
 }
 
 /* Free pages of a node that have an owner, beyond what owners may keep from others. */
@@ -262,7 +272,7 @@ static unsigned int cohort_pack_relieve(int nid)
 	struct cohort_room *room;
 
 	while (rounds-- && cohort_node_excess(nid) &&
-	       (room = cohort_most_holes(nid, true, below))) {
+	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, true, below))) {
 		given = cohort_room_relieve(room, COHORT_RELIEF);
 		/* Its blocks are in use by more than half: the next one. */
 		if (!given)
@@ -279,11 +289,12 @@ static void cohort_pack_work(struct work_struct *work)
 	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
 	unsigned int rounds = COHORT_PACK_ROUNDS, home;
 	struct cohort_room *room;
+	int top;
 
 	cohort_pack_drain();
 	home = cohort_pack_relieve(packer->nid);
-	while (rounds-- && cohort_packing() && cohort_node_short(packer->nid) &&
-	       (room = cohort_most_holes(packer->nid, false, ULONG_MAX))) {
+	while (rounds-- && cohort_packing() && (top = cohort_node_short(packer->nid)) >= 0 &&
+	       (room = cohort_most_holes(packer->nid, top, false, ULONG_MAX))) {
 		home += cohort_pack_room(room);
 		cohort_domain_put(room->dom);
 		cond_resched();
