@@ -28,6 +28,8 @@
 #define MB (1UL << 20)
 #define PAGES 256
 #define STEP (256UL << 10)
+#define TABLES 128
+#define TABLE_COVERS (2 * MB)
 #define TRUSTED 0		/* NUMA nodes */
 #define UNTRUSTED 1
 #define SECOND 2		/* the untrusted role's on the machine's second node, if there is one */
@@ -37,6 +39,7 @@
 #define MPOL_PREFERRED 1
 #define MPOL_BIND 2
 #define MPOL_INTERLEAVE 3
+#define MPOL_PREFERRED_MANY 5
 #define MPOL_MF_MOVE 2
 #define LENDER NODES "trusted/lent_kb"
 #define RESERVE "/proc/sys/vm/min_free_kbytes"
@@ -130,6 +133,43 @@ static int chosen(int mode, unsigned long nodes, int node)
 	return n;
 }
 
+/* Page tables that a node has, kB. */
+static long tables_kb(int node)
+{
+	char path[64], text[4096] = "", *line;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return -1;
+	close(fd);
+	line = strstr(text, "PageTables:");
+	return line ? atol(line + strlen("PageTables:")) : -1;
+}
+
+/* Each page has a table of its own, which the kernel takes for the process. */
+static void many_preferred(void)
+{
+	unsigned long there = 1UL << TRUSTED;
+	size_t size = TABLES * TABLE_COVERS;
+	long before, after;
+	char *p;
+	int i;
+
+	claim(chosen(MPOL_PREFERRED_MANY, there, UNTRUSTED) == PAGES,
+	      "no way out by many preferred nodes");
+	before = tables_kb(TRUSTED);
+	p = map(size);
+	madvise(p, size, MADV_NOHUGEPAGE);
+	for (i = 0; i < TABLES; i++)
+		p[i * TABLE_COVERS] = 1;
+	after = tables_kb(TRUSTED);
+	claim(before >= 0 && after - before < TABLES,
+	      "nor for the page tables of a process that has them");
+	munmap(p, size);
+}
+
 static void policies(void)
 {
 	unsigned long there = 1UL << TRUSTED, asked = 0;
@@ -141,6 +181,7 @@ static void policies(void)
 	claim(chosen(MPOL_BIND, there, UNTRUSTED) == PAGES, "no way out by a memory policy");
 	claim(!syscall(SYS_get_mempolicy, &mode, &asked, 64UL, NULL, 0UL) &&
 	      mode == MPOL_BIND && asked == there, "its policy is the one it chose");
+	many_preferred();
 	syscall(SYS_set_mempolicy, 0, NULL, 0UL);
 }
 
