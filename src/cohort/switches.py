@@ -33,6 +33,8 @@ NUMBERS = {
 """The least and the greatest value of each."""
 CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "remnants")}
 AREAS = ("cohort.pcpa", "cohort.pcpa_contig", "cohort.sra")
+ONCE = AREAS[:2]
+"""Of these the kernel refuses a second one; of all others it takes the last."""
 BELOW = "cohort.pcpa_below"
 LAYOUT, DEFAULT_NODE = "cohort.vnode", "cohort.vnode_default"
 HEAP_ORDERS = "cohort.heap_orders"
@@ -130,17 +132,21 @@ def problem(word: str) -> str | None:
 
 def conflict(words: Sequence[str]) -> tuple[int, str] | None:
     """Which of `words`, each good by itself, the kernel would refuse beside the others, and why."""
-    areas = [i for i, word in enumerate(words) if word.startswith("cohort.pcpa=")]
-    if len(areas) > 1:
-        return areas[1], f"{words[areas[1]]}: given twice, after {words[areas[0]]}"
-    given = values(words)
-    if LAYOUT in given and DEFAULT_NODE in given:
-        default = given[DEFAULT_NODE]
-        names = [share.partition(":")[0] for share in given[LAYOUT].split(",")]
-        if default not in names:
-            word = f"{DEFAULT_NODE}={default}"
-            return words.index(word), f"{word}: none of the nodes {_list(names)}"
+    for name in ONCE:
+        areas = [i for i, word in enumerate(words) if word.startswith(f"{name}=")]
+        if len(areas) > 1:
+            return areas[1], f"{words[areas[1]]}: given twice, after {words[areas[0]]}"
+    default, names = values(words).get(DEFAULT_NODE), nodes(words)
+    if default is not None and names and default not in names:
+        word = f"{DEFAULT_NODE}={default}"
+        return words.index(word), f"{word}: none of the nodes {_list(names)}"
     return None
+
+
+def nodes(words: Iterable[str]) -> list[str]:
+    """The names of the virtual memory nodes that these words lay out; none without a layout."""
+    layout = values(words).get(LAYOUT)
+    return [share.partition(":")[0] for share in layout.split(",")] if layout else []
 
 
 def misfit(words: Sequence[str], memory_mb: int, cpus: int) -> str | None:

@@ -95,6 +95,11 @@ def test_refused(word: str, what: str) -> None:
     [
         (["quiet", "cohort.pcpa=260M", "cohort.pcpa=192M"], 2, "given twice, after cohort.pcpa="),
         (
+            ["cohort.pcpa_contig=260M", "cohort.pcpa=64M", "cohort.pcpa_contig=64M"],
+            2,
+            "given twice, after cohort.pcpa_contig=260M",
+        ),
+        (
             ["cohort.vnode_default=c", "cohort.vnode=a:1G,b:rest"],
             0,
             "cohort.vnode_default=c: none of the nodes a, b",
