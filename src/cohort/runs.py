@@ -325,7 +325,8 @@ def _tell(checked: Sequence[CheckedRun]) -> None:
 def check_run(spec: RunSpec) -> CheckedRun:
     """Read the run's workload and write the guest's settings. UsageError if its machine cannot have
     what the switches ask for, the phone does not fit in its memory or on its storage, the policy is
-    of no effect on it, or the guest could not be told the run's numbers."""
+    of no effect on it or names what the machine has not, or the guest could not be told the run's
+    numbers."""
     workload = load_workload(spec.workload, dict(spec.change))
     memory_mb = _memory_mb(spec, workload)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
@@ -334,6 +335,7 @@ def check_run(spec: RunSpec) -> CheckedRun:
     room.check(workload, memory_mb, workload.name)
     check_files(workload, workload.name)
     remark = _strange_roles(spec.policy, workload)
+    _check_nodes(spec, workload)
     return CheckedRun(workload, _conf(spec, workload), remark)
 
 
@@ -350,6 +352,20 @@ def _strange_roles(policy: Policy, workload: Workload) -> str:
         near = named.near(strange[0], workload.roles)
         raise UsageError(said, near or "one that has roles: --workload vnode-pressure")
     return f"{said}; nothing is done for it"
+
+
+def _check_nodes(spec: RunSpec, workload: Workload) -> None:
+    """UsageError for a role of the workload whose virtual node the machine will not have."""
+    nodes = switches.nodes(spec.words)
+    for name, role in spec.policy.role.items():
+        if name not in workload.roles or role.vnode is None or role.vnode in nodes:
+            continue
+        known = ", ".join(nodes) or f"none, as there is no {switches.LAYOUT}="
+        raise UsageError(
+            f"policy {spec.policy.name}: role.{name}.vnode: no node {role.vnode!r};"
+            f" the nodes are: {known}",
+            named.near(role.vnode, nodes),
+        )
 
 
 def _memory_mb(spec: RunSpec, workload: Workload) -> int:

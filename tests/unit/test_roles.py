@@ -119,3 +119,26 @@ def test_a_role_that_the_workload_has_not_is_told_once(monkeypatch: pytest.Monke
         " nothing is done for it",
         "policy vnode: role.trusted: the roles of phone-2g are: none; nothing is done for it",
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "what", "hint"),
+    [
+        ("vnode", "no node 'trsted'; the nodes are: trusted, untrusted", "did you mean trusted?"),
+        ("none", "no node 'trsted'; the nodes are: none, as there is no cohort.vnode=", None),
+    ],
+)
+def test_a_role_of_a_node_that_the_machine_has_not_is_refused(
+    policy: str, what: str, hint: str | None
+) -> None:
+    """The guest would be booted only to give up."""
+    with pytest.raises(UsageError, match=what) as caught:
+        runs.check_run(spec(policy, "vnode-pressure", trusted=Role(vnode="trsted")))
+    assert "role.trusted.vnode" in caught.value.message
+    assert caught.value.hint == hint
+
+
+def test_nodes_may_be_laid_out_by_the_run() -> None:
+    chosen = spec("none", "vnode-pressure", trusted=Role(vnode="own")).policy
+    words = ("cohort.vnode=own:600M,others:rest",)
+    assert runs.check_run(runs.RunSpec(chosen, "vnode-pressure", 5, cmdline=words)).remark == ""
