@@ -8,7 +8,7 @@ switches of the same name replace, and so does each key of a role.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -154,9 +154,16 @@ class Policy(BaseModel):
             raise ValueError(f"kernel: stock has no Cohort, and cmdline has {next(iter(given))}=")
         if self.guaranteed_mb and self.kernel != "gcma":
             raise ValueError('guaranteed_mb: the kernel has no GCMA, kernel = "gcma" has')
-        if self.entitled and "cohort.pcpa" not in switches.values(self.cmdline):
+        if self.entitled and "cohort.pcpa" not in self.areas(self.cmdline):
             raise ValueError("entitled: there is no area, cmdline has no cohort.pcpa=")
         return self
+
+    def areas(self, words: Iterable[str]) -> set[str]:
+        """The parameters of the areas that there are after a boot with `words` and these knobs."""
+        given = switches.values(words)
+        files = switches.AREA_FILES
+        booted = {name for name in switches.AREAS if name in given}
+        return booted | {name for name, file in files.items() if file in self.sysfs}
 
     def writes(self) -> list[tuple[str, str]]:
         """The files the guest writes at start, in order: (path, value)."""

@@ -336,6 +336,7 @@ def check_run(spec: RunSpec) -> CheckedRun:
     check_files(workload, workload.name)
     remark = _strange_roles(spec.policy, workload)
     _check_nodes(spec, workload)
+    _check_area(spec, workload)
     return CheckedRun(workload, _conf(spec, workload), remark)
 
 
@@ -366,6 +367,23 @@ def _check_nodes(spec: RunSpec, workload: Workload) -> None:
             f" the nodes are: {known}",
             named.near(role.vnode, nodes),
         )
+
+
+def _check_area(spec: RunSpec, workload: Workload) -> None:
+    """UsageError for a camera whose heap takes from an area that the machine will not have. The
+    heaps are there without one and have ordinary memory: a run of no policy, and no sign of it."""
+    policy, given = spec.policy, spec.policy.areas(spec.words)
+    heap = switches.HEAP_AREAS.get(policy.camera_heap, ())
+    needs = {f"camera_heap {policy.camera_heap}": heap} if heap else {}
+    if policy.camera_announce:
+        needs["camera_announce"] = switches.AREAS[:1]
+    for key, areas in needs.items():
+        if workload.camera is not None and not any(area in given for area in areas):
+            raise UsageError(
+                f"policy {policy.name} on {workload.name}: {key}: there is no area, the command"
+                f" line has no {' or '.join(f'{area}=' for area in areas)}",
+                f'cmdline = ["{areas[0]}=260M"] in the policy',
+            )
 
 
 def _memory_mb(spec: RunSpec, workload: Workload) -> int:

@@ -35,6 +35,13 @@ CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "
 AREAS = ("cohort.pcpa", "cohort.pcpa_contig", "cohort.sra")
 ONCE = AREAS[:2]
 """Of these the kernel refuses a second one; of all others it takes the last."""
+AREA_FILES = {
+    "cohort.pcpa": "/sys/kernel/mm/cohort/pcpa/size",
+    "cohort.pcpa_contig": "/sys/kernel/mm/cohort/pcpa/contig_size",
+}
+"""The areas that may be made at run time, and by which file."""
+HEAP_AREAS = {"pcpa": AREAS[:1], "pcpa-contig": AREAS[:2], "sra": AREAS[2:]}
+"""The heaps whose memory is an area's, and which of the areas."""
 BELOW = "cohort.pcpa_below"
 LAYOUT, DEFAULT_NODE = "cohort.vnode", "cohort.vnode_default"
 HEAP_ORDERS = "cohort.heap_orders"

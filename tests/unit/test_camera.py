@@ -12,6 +12,7 @@ from cohort.policy import load_policy
 from cohort.results.catalogue import BY_NAME
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
+from cohort.runs import RunSpec, check_run
 
 Record = dict[str, Any]
 
@@ -88,6 +89,39 @@ def test_the_policies_and_their_heaps() -> None:
     assert heaps == {"none": "system", "sra": "sra", "cma": "reserved", "pcpa": "pcpa"}
     assert load_policy("pcpa-contig").camera_heap == "pcpa-contig"
     assert load_policy("pcpa-contig").digest != load_policy("pcpa").digest
+
+
+def checked(text: str, tmp_path: Path, *words: str, workload: str = "camera") -> None:
+    """Check a run of a policy that says so."""
+    path = tmp_path / "mine.toml"
+    path.write_text(f'title = "mine"\n{text}\n')
+    check_run(RunSpec(load_policy(path), workload, 2, cmdline=words))
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('extends = "pcpa-sized"', "camera_heap pcpa: there is no area"),
+        ('camera_heap = "pcpa-contig"', "no cohort.pcpa= or cohort.pcpa_contig="),
+        ('camera_heap = "sra"\ncmdline = ["cohort.pcpa=64M"]', "line has no cohort.sra="),
+        ("camera_announce = true", "camera_announce: there is no area"),
+    ],
+)
+def test_a_heap_of_an_area_that_is_not_there_is_refused(
+    text: str, what: str, tmp_path: Path
+) -> None:
+    """The heap would be there all the same, with ordinary memory."""
+    with pytest.raises(UsageError, match=f"policy mine on camera: .*{what}") as caught:
+        checked(text, tmp_path)
+    assert caught.value.hint is not None
+    checked(text, tmp_path, workload="phone-2g")
+
+
+def test_an_area_may_come_from_the_run_or_from_a_knob(tmp_path: Path) -> None:
+    checked('extends = "pcpa-sized"', tmp_path, "cohort.pcpa=64M")
+    knob = '[sysfs]\n"/sys/kernel/mm/cohort/pcpa/size" = "64M"'
+    checked(f'camera_heap = "pcpa"\nentitled = true\n{knob}', tmp_path)
+    checked('camera_heap = "pcpa-contig"\ncmdline = ["cohort.pcpa_contig=64M"]', tmp_path)
 
 
 def test_a_heap_is_a_name(tmp_path: Path) -> None:
