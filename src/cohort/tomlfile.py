@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from cohort import named
 from cohort.errors import UsageError
@@ -80,21 +81,36 @@ def explain(path: Path, error: ValidationError, kind: str, model: type[BaseModel
 
     For a key that `model` does not have, the hint is the nearest that it has somewhere.
     """
-    problems = error.errors()
-    # A misspelt key is two mistakes, and "missing" the one that helps less.
-    problem = next((x for x in problems if x["type"] == "extra_forbidden"), problems[0])
+    problem = _first(error)
+    key, what = first_problem(error)
+    what, hint = named.with_hint(what)
+    line = line_of(path.read_text(encoding="utf-8"), key)
+    if problem["type"] == "extra_forbidden":
+        here = _keys_at(model.model_json_schema(), problem["loc"][:-1])
+        hint = named.near(str(key[-1]), here) or named.near(str(key[-1]), _keys(model))
+    return UsageError(f"{path}:{line}: {shown(key) or kind}: {what}", hint)
+
+
+def first_problem(error: ValidationError) -> tuple[list[str | int], str]:
+    """The key of the first thing wrong, empty for the whole file, and what is wrong with it."""
+    problem = _first(error)
     what = problem["msg"].removeprefix("Value error, ")
     key: list[str | int] = [x for x in problem["loc"] if x not in ("[key]", "int", "float", "str")]
     if not key and ": " in what:
         where, what = what.split(": ", 1)
         key = [int(x) if x.isdigit() else x for x in where.split(".")]
-    what, hint = named.with_hint(what)
-    shown = ".".join(f'"{x}"' if "." in str(x) else str(x) for x in key)
-    line = line_of(path.read_text(encoding="utf-8"), key)
-    if problem["type"] == "extra_forbidden":
-        here = _keys_at(model.model_json_schema(), problem["loc"][:-1])
-        hint = named.near(str(key[-1]), here) or named.near(str(key[-1]), _keys(model))
-    return UsageError(f"{path}:{line}: {shown or kind}: {what}", hint)
+    return key, what
+
+
+def shown(key: Key) -> str:
+    """A key as it may stand in the file."""
+    return ".".join(f'"{x}"' if "." in str(x) else str(x) for x in key)
+
+
+def _first(error: ValidationError) -> ErrorDetails:
+    """A misspelt key is two mistakes, and "missing" the one that helps less."""
+    problems = error.errors()
+    return next((x for x in problems if x["type"] == "extra_forbidden"), problems[0])
 
 
 def _keys_at(schema: Table, place: Key) -> list[str]:

@@ -154,6 +154,35 @@ def test_knobs_are_written_after_the_policys(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("says", "what"),
+    [
+        ('sysctl = { "vm.swappiness x" = 1 }', 'sysctl."vm.swappiness x": is not a sysctl name'),
+        ('sysfs = { "/proc/x" = 1 }', "sysfs./proc/x: is not a path of a file below /sys"),
+        (
+            'cmdline = ["cohort.region_order=12"]',
+            "cohort.region_order=12: not a number from 5 to 9",
+        ),
+        (
+            'change = { "machine.memory_mb" = "much" }',
+            "change machine.memory_mb: 'much' is no number",
+        ),
+    ],
+)
+def test_what_a_column_asks_for_is_told_with_its_label(
+    tmp_path: Path, says: str, what: str
+) -> None:
+    """In the lab's words: pydantic's have an address of its documents."""
+    policy = 'policy = "none"\n'
+    assert TEXT.count(policy) == 1
+    study = load_study(write(tmp_path, TEXT.replace(policy, f"{policy}{says}\n")))
+    with pytest.raises(UsageError) as caught:
+        matrix.specs_of(study, study.columns, Options())
+    assert caught.value.message.startswith("column none: ")
+    assert what in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
     ("old", "new", "key", "what"),
     [
         ("title", "titel", "titel", "Extra inputs"),

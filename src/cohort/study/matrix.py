@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cohort import runs
+from pydantic import ValidationError
+
+from cohort import runs, tomlfile
 from cohort.errors import UsageError
 from cohort.policy import Policy, load_policy
 from cohort.results.runs import Result, measure
@@ -91,6 +93,14 @@ def collect(study: Study, columns: tuple[Column, ...], done: Sequence[RunDir]) -
 
 
 def _spec(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
+    """The column's run. UsageError, beginning with the column, for what it says wrong."""
+    try:
+        return _run_of(study, column, seed, options)
+    except UsageError as error:
+        raise UsageError(f"column {column.label}: {error.message}", error.hint) from error
+
+
+def _run_of(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
     accel: Any = options.accel or study.accel
     return RunSpec(
         _policy(column),
@@ -99,7 +109,7 @@ def _spec(study: Study, column: Column, seed: int, options: Options) -> RunSpec:
         seed,
         accel=accel,
         cmdline=tuple(column.cmdline),
-        change=tuple((key, _number(column, key, x)) for key, x in column.change.items()),
+        change=tuple((key, _number(key, x)) for key, x in column.change.items()),
         fresh=options.fresh,
         arch=options.arch,
         page_size=options.page_size,
@@ -122,12 +132,13 @@ def _policy(column: Column) -> Policy:
     data["sysfs"] |= column.sysfs
     try:
         return Policy.model_validate(data)
-    except ValueError as error:
-        raise UsageError(f"column {column.label}: {error}") from error
+    except ValidationError as error:
+        key, what = tomlfile.first_problem(error)
+        raise UsageError(f"{tomlfile.shown(key)}: {what}") from error
 
 
-def _number(column: Column, key: str, value: str | int) -> int:
+def _number(key: str, value: str | int) -> int:
     try:
         return int(value)
     except ValueError:
-        raise UsageError(f"column {column.label}: change {key}: {value!r} is no number") from None
+        raise UsageError(f"change {key}: {value!r} is no number") from None
