@@ -550,3 +550,9 @@ def test_a_wheel_asks_the_runs_that_were_made(
         assert (done.code, done.stdout) == (0, '[{"n": 6}]\n'), done.stderr
     kept = cohort("results", "--sql", "SELECT * FROM runs")
     assert (kept.code, "the records are in a checkout" in kept.stderr) == (4, True)
+
+
+def test_a_long_cell_is_folded_and_not_cut(made: Home, cohort: Cohort) -> None:
+    said = cohort("results", "--sql", "SELECT repeat('x', 300) AS record")
+    assert (said.code, "…" in said.stdout) == (0, False), said.stderr
+    assert said.stdout.count("x") == 300

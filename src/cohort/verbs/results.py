@@ -168,10 +168,11 @@ def show(answer: "Answer", as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    # Not plain strings: rich takes a word in brackets for a style.
+    # Not plain strings: rich takes a word in brackets for a style. Nothing that was asked for is
+    # cut off: a record is one word to rich.
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(Text(column))
+        table.add_column(Text(column), overflow="fold")
     for row in rows:
         table.add_row(*(Text("-" if x is None else str(x)) for x in row))
     Console(width=max(80, 24 * len(columns))).print(table)
