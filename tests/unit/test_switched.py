@@ -24,6 +24,7 @@ OFF = {
 STOCK: dict[str, str] = {}
 AREA = ("cohort.pcpa=260M", "cohort.pcpa_min_order=9")
 LOG = """\
+Booting from ROM..\x1bc\x1b[?7l\x1b[2J[    0.000000] Linux version 6.12.117 (cohort@lab) #1\r
 [    0.000000] Command line: console=ttyS0 cohort.pcpa=260M cohort.pcpa_min_order=9
 [    0.000000] Kernel command line: console=ttyS0 cohort.pcpa=260M cohort.pcpa_min_order=9\r
 [    0.010000] cohort: pcpa: cohort.pcpa_min_order=9: expected 0 to 8; staying off\r

@@ -129,6 +129,12 @@ def test_a_good_run(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (spec.run_dir / "qemu.json").is_file()
 
 
+def test_the_console_of_firmware_clears_no_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "console.log"
+    path.write_bytes(b"ROM..\x1bc\x1b[?7l\x1b[2J[ 0.0] Linux\r\n\x1b[1;31m[ 1.0]\tr\xffd\x07\n")
+    assert guest.console_lines(path) == ["ROM..[ 0.0] Linux", "[ 1.0]\tr\ufffdd"]
+
+
 def test_a_panic(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     script = """echo '{"r":"hello"}' > records.jsonl
     printf '[ 1.0] fine\\r\\n[ 2.0] Kernel panic - not syncing: oh\\r\\n' > console.log"""

@@ -29,6 +29,8 @@ TAIL_BYTES = 4096
 LAST_WORDS_S = 2.0  # a panicking kernel prints for so long after its first line
 POWER_DOWN = b"reboot: Power down"
 PANIC = b"Kernel panic - not syncing"
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_a-z])|[\x00-\x08\x0b-\x1f\x7f]")
+"""What firmware sends a terminal to clear it, and all else that is no text."""
 DEATH = re.compile(r"Kernel panic|BUG:|Oops|WARNING:|general protection fault|Out of memory: Kill")
 
 
@@ -193,9 +195,10 @@ def _last_record(path: Path) -> dict[str, object]:
 
 
 def console_lines(path: Path) -> list[str]:
-    """What the guest's kernel printed so far."""
+    """What firmware and the guest's kernel printed so far, as plain text: shown again, it does
+    nothing to the user's terminal."""
     text = path.read_text(errors="replace") if path.is_file() else ""
-    return [line.rstrip() for line in text.replace("\r", "").splitlines()]
+    return [line.rstrip() for line in ESCAPES.sub("", text).splitlines()]
 
 
 def _cause(console: list[str]) -> str:

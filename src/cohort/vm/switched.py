@@ -28,6 +28,8 @@ FILES = {
 """Parameters whose value the kernel shows again, below /sys/kernel/mm/cohort."""
 OFF = "0"
 _LOG_LINES = 6
+_NO_NEWS = ("ommand line: ", "Linux version ")
+"""Lines of the kernel's log that have the name in them and tell nothing."""
 
 
 class Switched:
@@ -61,8 +63,8 @@ class Switched:
 
     def _error(self, what: str) -> WrongPolicy:
         console = guest.console_lines(self._console)
-        log = [x for x in console if "cohort" in x and "ommand line: " not in x][:_LOG_LINES]
-        said = "; ".join(log) or "nothing about Cohort"
+        log = [x for x in console if "cohort" in x and not any(word in x for word in _NO_NEWS)]
+        said = "; ".join(log[:_LOG_LINES]) or "nothing about Cohort"
         return WrongPolicy(
             f"this is no run of policy {self._policy}: {what}\nthe kernel's log says: {said}"
         )
