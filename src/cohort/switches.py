@@ -118,7 +118,8 @@ def problem(word: str) -> str | None:
         return _scheme_problem(word, value)
     if name in NUMBERS:
         least, most = NUMBERS[name]
-        known = re.fullmatch("[0-9]+", value) and least <= int(value) <= most
+        # Without a 0 in front, as the kernel shows it again: the two are compared.
+        known = re.fullmatch("0|[1-9][0-9]*", value) and least <= int(value) <= most
         return None if known else f"{word}: not a number from {least} to {most}"
     if name in CHOICES:
         choices = CHOICES[name]

@@ -50,6 +50,7 @@ def test_accepted(word: str) -> None:
         ("cohort.cpb_order=0", "not a number from 1 to 4"),
         ("cohort.cpb_order=5", "not a number from 1 to 4"),
         ("cohort.cpb_order=-1", "not a number from 1 to 4"),
+        ("cohort.cpb_order=02", "not a number from 1 to 4"),
         ("cohort.cpb_order=", "not a number from 1 to 4"),
         ("cohort.cpb_refill=merge", "not one of split, remnants"),
         ("cohort.cpb_refill", "not one of split, remnants"),
