@@ -88,6 +88,19 @@ def test_a_directory_is_a_suite_of_its_programs(tmp_path: Path) -> None:
     assert load_directory(TWO, "two").files == TWO
 
 
+def test_what_cannot_be_called_by_its_name_is_told(tmp_path: Path) -> None:
+    """It may lie in a directory of others, beside what can."""
+    for name in ("good.sh", "a copy.sh"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(UsageError, match="a copy.sh: is no name of a case") as caught:
+        load_directory(tmp_path, "mine")
+    assert "suite.toml" in (caught.value.hint or "")
+    for name in ("../mine", "my suite", ""):
+        with pytest.raises(UsageError, match="is no name of a suite"):
+            load_directory(tmp_path, name)
+
+
 def test_cases_are_read_from_records() -> None:
     records = [
         {"r": "switches", "t": 0, "files": {}, "sra": False},

@@ -16,12 +16,13 @@ FILE = "suite.toml"
 COMMAND_CHARS = 900
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}")
+_NO_CASE = "is no name of a case: letters, digits, dots and dashes"
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
 
 
 def _case_name(value: str) -> str:
     if not _NAME.fullmatch(value):
-        raise ValueError("is no name of a case: letters, digits, dots and dashes")
+        raise ValueError(_NO_CASE)
     return value
 
 
@@ -108,7 +109,13 @@ def load_suite(name: str) -> Suite:
 
 
 def load_directory(directory: Path, name: str) -> Suite:
-    """The suite that lies in a directory; UsageError if it has neither FILE nor a program."""
+    """The suite that lies in a directory; UsageError if it has neither FILE nor a program, or one
+    that cannot be called by its name."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name of a suite: letters, digits, dots and dashes",
+            "the name is yours to choose, the place is what --dir says",
+        )
     if not directory.is_dir():
         raise UsageError(f"{directory} is no directory")
     path = directory / FILE
@@ -120,6 +127,10 @@ def load_directory(directory: Path, name: str) -> Suite:
     ]
     if not programs:
         raise UsageError(f"{directory} has neither {FILE} nor a program")
+    if odd := next((x for x in programs if not _NAME.fullmatch(x)), None):
+        raise UsageError(
+            f"{directory / odd}: {_NO_CASE}", f"call it otherwise, or say in {FILE} what is run"
+        )
     cases = {program: f"./{program}" for program in programs}
     return Suite(name=name, title=str(directory), case=cases, files=directory)
 
