@@ -110,6 +110,36 @@ def test_bad_options(words: tuple[str, ...], message: str, own_out: Path, cohort
     assert not (own_out / "kernel").exists(), "before anything is built"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "none", "--report"),
+        ("compare", "none", "--perfetto"),
+        ("run", "none", "--perfetto"),
+        ("suite", "two", "--dir", "tests/suites/two", "--rootfs", "initramfs", "--junit"),
+        ("suite", "two", "--dir", "tests/suites/two", "--rootfs", "initramfs", "--ktap"),
+    ],
+)
+def test_a_file_without_a_place_is_told_before_anything_is_run(
+    words: tuple[str, ...],
+    own_out: Path,
+    tmp_path: Path,
+    cohort: Cohort,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def build(*_: object) -> None:
+        raise errors.BuildError("there is no kernel")
+
+    monkeypatch.chdir(paths.ROOT)
+    monkeypatch.setattr("cohort.runs.build", build)
+    monkeypatch.setattr("cohort.kernel.build.build", build)
+    (tmp_path / "a file").touch()
+    done = cohort(*words, tmp_path / "a file" / "there" / "x")
+    assert (done.code, "a file" in done.stderr) == (8, True), done.stderr
+    assert cohort(*words, tmp_path / "new" / "there" / "x").code == 5
+    assert (tmp_path / "new" / "there").is_dir()
+
+
 def test_a_missing_tool(
     own_out: Path, cohort: Cohort, make_tree: MakeTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.log import progress
-from cohort.verbs.options import FILE, JSON, of_machine, of_runs
+from cohort.verbs.options import FILE, JSON, make_room, of_machine, of_runs
 from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
@@ -53,9 +53,11 @@ def command(
     from cohort.results.html import render_report
     from cohort.results.runs import check_comparable, measure
 
+    loaded = load_policies(policies)
+    make_room(report, perfetto)
     specs = [
         runs.RunSpec(policy, workload, launches, seed, **options)
-        for policy in load_policies(policies)
+        for policy in loaded
         for seed in seeds
     ]
     with engine(cluster, verify_share) as where, progress() as board:
@@ -66,7 +68,6 @@ def command(
     export.remember(results, call)
     show(results, as_json, full)
     if report is not None:
-        report.parent.mkdir(parents=True, exist_ok=True)
         host.write_text(report, render_report(results, call))
         click.echo(f"report: {report.absolute()}", err=True)
     write_perfetto(done, perfetto)

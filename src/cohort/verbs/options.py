@@ -47,6 +47,15 @@ class Seconds(click.types.FloatParamType):
 FILE = click.Path(path_type=Path, dir_okay=False)
 """A file to be written: a directory is refused before anything is run."""
 
+
+def make_room(*files: Path | None) -> None:
+    """Make the directories of files to be written, before anything is run: what has no place should
+    not be found when all runs are made. OSError as mkdir has it."""
+    for file in files:
+        if file is not None:
+            file.absolute().parent.mkdir(parents=True, exist_ok=True)
+
+
 ACCEL = click.option(
     "--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True
 )

@@ -18,6 +18,7 @@ from cohort.verbs.options import (
     Command,
     Finite,
     config,
+    make_room,
     of_machine,
     of_runs,
 )
@@ -95,6 +96,7 @@ def command(
     from cohort.policy import load_policy
 
     chosen = load_policy(policy)
+    make_room(perfetto)
     kernel = None
     if config:
         kernel = kernel_of(config, tree, **options)

@@ -14,7 +14,7 @@ import click
 from cohort import host, paths
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCHES, FILE, as_json, config, memory, of_machine
+from cohort.verbs.options import ARCHES, FILE, as_json, config, make_room, memory, of_machine
 from cohort.verbs.run import engine, kernel_of, on_cluster
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def command(
     machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size, config)
     for policy in loaded:
         machine.check(policy)
+    make_room(junit, ktap)
     with engine(cluster, verify_share) as where:
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
     show(suite, outcomes, as_json)
