@@ -126,6 +126,22 @@ def test_what_does_not_compile_is_told(
     assert snapshot(tree) == before
 
 
+@pytest.mark.parametrize("name", ["my linux", "linux:6.12"])
+@pytest.mark.parametrize("words", ["patch --compile", "build --config base,x86_64,lab"])
+def test_a_tree_that_make_would_look_for_elsewhere(
+    name: str,
+    words: str,
+    tree: Path,
+    make: Make,
+    cohort: Callable[..., Outcome],
+) -> None:
+    odd = tree.rename(tree.with_name(name))
+    done = cohort("kernel", *words.split(), "--tree", odd)
+    assert (done.code, make.calls) == (2, []), done.stderr
+    assert "make takes a path apart at a blank or a colon" in done.stderr
+    assert cohort("kernel", "patch", "--tree", odd).code == 0
+
+
 def test_a_configuration_of_the_users_own(
     tree: Path, make: Make, tmp_path: Path, cohort: Callable[..., Outcome]
 ) -> None:

@@ -202,7 +202,7 @@ def prepared_tree(own: Path | None, update: Update) -> Iterator[tuple[Path, str]
     """
     if own is not None:
         with held_tree(shared=True):
-            yield _identified(own.resolve())
+            yield _identified(source.for_make(own))
         return
     tree = source.fetch(update)
     while True:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
-from cohort.kernel import build, config, overlay
+from cohort.kernel import build, config, overlay, source
 from cohort.kernel.build import Arch, KernelSpec
 from cohort.kernel.overlay import Series
 from cohort.log import Update
@@ -41,9 +41,10 @@ def compile_touched(tree: Path, fragments: str, update: Update) -> Compiled:
     """Compile on `tree` what Cohort's patches touch, for these fragments of configs/, or for a file
     to begin with (a `.config`) and Cohort's own fragment. BuildError with what the compiler says.
     """
+    tree = source.for_make(tree)
     spec, own = _wanted(fragments)
     arch = build.find_arch(spec.arch)
-    place = paths.made("kernel", f"check-{host.digest(str(tree.resolve()))[:8]}")
+    place = paths.made("kernel", f"check-{host.digest(str(tree))[:8]}")
     out = place / f"{spec.name}{'-own' if own else ''}"
     out.mkdir(exist_ok=True)
     with host.lock(place / "check.lock"):

@@ -46,6 +46,18 @@ def read_release(tree: Path) -> Release:
     return Release(f"{found[0]}.{found[1]}", found[2])
 
 
+def for_make(tree: Path) -> Path:
+    """The tree by its one name. UsageError for one that make, which has lists of names with blanks
+    between and rules with colons, would look for elsewhere."""
+    tree = tree.resolve()
+    if re.search(r"[\s:]", str(tree)):
+        raise UsageError(
+            f"{tree}: make takes a path apart at a blank or a colon",
+            "move the tree, or bind it to a place without any: mount --bind",
+        )
+    return tree
+
+
 def default_tree() -> Path:
     """Where `fetch` puts the source."""
     return paths.made("kernel") / f"linux-{SERIES}"
