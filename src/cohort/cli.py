@@ -1,6 +1,7 @@
 """The `cohort` command: finds the verb, and turns errors into exit codes."""
 
 import importlib
+import io
 import logging
 import os
 import signal
@@ -81,6 +82,9 @@ def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # tables have signs that not every locale has
     log.setup(0)
     signal.signal(signal.SIGTERM, _terminate)
     try:

@@ -338,6 +338,15 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_locale_without_a_sign_is_no_traceback(tmp_path: Path) -> None:
+    """Tables have signs that ASCII and Latin-1 have not; the figures are there all the same."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COHORT_OUT": str(tmp_path / "out")}
+    words = [sys.executable, "-m", "cohort", "results", "--sql", "SELECT '\u00b5s \u2713' AS x"]
+    (tmp_path / "out" / "runs" / "r").mkdir(parents=True)
+    done = subprocess.run(words, text=True, capture_output=True, check=False, env=environment)
+    assert (done.returncode, "?s ?" in done.stdout) == (0, True), done.stderr
+
+
 def test_verbs_are_there() -> None:
     context = cli.cohort.make_context("cohort", ["doctor"])
     for verb in cli.VERBS:
