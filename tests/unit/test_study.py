@@ -194,6 +194,8 @@ def test_what_a_column_asks_for_is_told_with_its_label(
         ("cpus = [4]", "", "run.1", "nothing fills {cpus}"),
         ('label = "order {order}"', 'label = "none"', "run", "two columns"),
         ("seeds = [1, 2, 3]", "seeds = []", "seeds", "at least 1"),
+        ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "../x"', "name", "no slash"),
+        ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "a/b"', "name", "no slash"),
         ('kind = "bars"', 'kind = "pie"', "picture.kind", "'bars'"),
         ('order = ["order 8", "none"]', 'label = "no"\nbelow = ["kills"]', "paper.1.label", "'no'"),
         ('order = ["order 8", "none"]', 'below = ["kills"]', "paper.1", "belongs to below"),

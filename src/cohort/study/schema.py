@@ -21,8 +21,15 @@ def _metric_name(value: str) -> str:
     return value
 
 
+def _file_name(value: str) -> str:
+    if not value or value.startswith(".") or "/" in value:
+        raise ValueError("is what the study's files are called: no slash, no dot in front")
+    return value
+
+
 MetricName = Annotated[str, AfterValidator(_metric_name)]
 Text = Annotated[str, Field(min_length=1)]
+FileName = Annotated[str, AfterValidator(_file_name)]
 
 
 class Strict(BaseModel):
@@ -150,7 +157,7 @@ class Picture(Strict):
 class Study(Strict):
     """A figure or a table of a paper. One file in `studies/`."""
 
-    name: Text
+    name: FileName
     title: Text
     source: Text
     workload: Text
