@@ -239,6 +239,11 @@ def _more_switches(base: list[Any], child: list[Any]) -> list[Any]:
 
 def _validate(path: Path, data: dict[str, Any]) -> Policy:
     """The policy in `data`, or a UsageError about the first thing wrong in file `path`."""
+    if "name" not in data and not _NAME.fullmatch(path.stem):
+        raise UsageError(
+            f"{path}: the file is not called as a policy is: lower-case letters, digits and dashes",
+            "give it a line: name = ...",
+        )
     try:
         return Policy.model_validate({"name": path.stem, **data})
     except ValidationError as error:

@@ -110,6 +110,14 @@ def test_digest_follows_the_effect_not_the_words(tmp_path: Path) -> None:
     assert one.digest == two.digest != other.digest
 
 
+def test_a_file_that_is_not_called_as_a_policy_needs_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path, 'title = "t"\n', "My policy")
+    with pytest.raises(UsageError, match="My policy.toml: the file is not called as") as caught:
+        load_policy(path)
+    assert caught.value.hint == "give it a line: name = ..."
+    assert load_policy(write(tmp_path, 'name = "mine"\ntitle = "t"\n', "My policy")).name == "mine"
+
+
 def test_extends_appends_switches_and_replaces_knobs(tmp_path: Path) -> None:
     write(tmp_path, 'title = "base"\ncmdline = ["a"]\n[sysctl]\n"x.y" = 1\n"x.z" = 1\n', "base")
     child = write(tmp_path, 'extends = "base"\ncmdline = ["b"]\n[sysctl]\n"x.y" = 2\n')
