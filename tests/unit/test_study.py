@@ -197,6 +197,12 @@ def test_what_a_column_asks_for_is_told_with_its_label(
         ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "../x"', "name", "no slash"),
         ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "a/b"', "name", "no slash"),
         ('kind = "bars"', 'kind = "pie"', "picture.kind", "'bars'"),
+        ('kind = "bars"\nname = "ui_order4"', 'kind = "bars"\nname = "ui"', "picture", "no metric"),
+        (
+            'kind = "bars"\nname = "ui_order4"',
+            'kind = "orders"\nname = "ui_ordr"',
+            *("picture", "no metrics ui_ordr0"),
+        ),
         ('order = ["order 8", "none"]', 'label = "no"\nbelow = ["kills"]', "paper.1.label", "'no'"),
         ('order = ["order 8", "none"]', 'below = ["kills"]', "paper.1", "belongs to below"),
         ("values = {", "order = []\nvalue = {", "paper.0.value", "Extra inputs"),
@@ -388,6 +394,17 @@ def test_a_missed_target_fails_only_if_asked(
     assert "missed" in capsys.readouterr().out
     assert cohort(monkeypatch, "study", path, "--strict") == 1
     assert "2 of the study's targets missed" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_guest")
+def test_a_picture_of_a_series_that_no_run_has_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = TEXT.replace('kind = "bars"\nname = "ui_order4"', 'kind = "line"\nname = "ui_ordr4"')
+    assert cohort(monkeypatch, "study", str(write(tmp_path, lines))) == 0
+    assert "no picture: no run has ui_ordr4" in capfd.readouterr().err
+    assert cohort(monkeypatch, "study", str(write(tmp_path))) == 0
+    assert "no picture" not in capfd.readouterr().err
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

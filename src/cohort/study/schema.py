@@ -153,6 +153,16 @@ class Picture(Strict):
     y: Text
     labels: list[Text] = []
 
+    @model_validator(mode="after")
+    def _of_a_metric(self) -> Self:
+        """Whether a series is there only a run can tell."""
+        families = {name.rstrip("0123456789") for name in BY_NAME}
+        if self.kind == "bars":
+            _metric_name(self.name)
+        if self.kind == "orders" and self.name not in families:
+            raise ValueError(f"no metrics {self.name}0, {self.name}1, ...; {meant(self.name)}")
+        return self
+
 
 class Study(Strict):
     """A figure or a table of a paper. One file in `studies/`."""

@@ -1,6 +1,7 @@
 """`cohort study`: a figure of a paper, made again and set beside the paper's."""
 
 import json
+import logging
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from cohort.errors import Failed, UsageError
 from cohort.log import progress
 from cohort.verbs.options import ACCELS, FRESH, JOBS, JSON, STUDY_SEEDS, of_machine
 from cohort.verbs.run import engine, on_cluster
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +94,8 @@ def write(findings: "Findings", command: str) -> "Path":
     picture = draw(findings)
     if picture is not None:
         host.write_text(directory / f"{name}.svg", picture)
+    elif wanted := findings.study.picture:
+        log.warning("no picture: no run has %s", wanted.name)
     host.write_json(directory / f"{name}.json", as_object(findings))
     page = directory / f"{name}.md"
     host.write_text(page, markdown(findings, command, picture and f"{name}.svg"))
