@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cohort.errors import Skipped
+from cohort.errors import HostError, Skipped
 
 SYSFS = "sys/kernel/mm/cohort"
 
@@ -18,9 +18,14 @@ def text(path: Path) -> str:
     return path.read_text().strip()
 
 
+def number(path: Path) -> int:
+    """A file of one number, decimal or with 0x in front. HostError for what is none."""
+    return _number(text(path), path)
+
+
 def counts(path: Path) -> list[int]:
     """A file of numbers between blanks."""
-    return [int(n) for n in text(path).split()]
+    return [_number(word, path) for word in text(path).split()]
 
 
 def table(path: Path) -> dict[str, int]:
@@ -29,3 +34,14 @@ def table(path: Path) -> dict[str, int]:
         return {}
     rows = (line.split() for line in path.read_text().splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+
+
+def _number(said: str, path: Path) -> int:
+    try:
+        return int(said, 0)
+    except ValueError as error:
+        # What a copy could not read is empty there.
+        raise HostError(
+            f"{path}: {said!r} is no number",
+            "some files only root may read: adb root, ssh:root@HOST, or a copy that root made",
+        ) from error

@@ -139,12 +139,12 @@ def _takes(take: Callable[[], Reading], every_s: float, times: int | None) -> It
 def _regions(top: Path) -> list[Owner]:
     if not (top / "order").is_file():
         return []
-    kb = PAGE_KB << int(sysfs.text(top / "order"))
+    kb = PAGE_KB << sysfs.number(top / "order")
     names = sorted(path.name.removesuffix(_BLOCKS) for path in top.glob(f"*{_BLOCKS}"))
     found = []
     for name in names:
-        blocks = int(sysfs.text(top / f"{name}{_BLOCKS}"))
-        parked = int(sysfs.text(top / f"{name}_parked_kb"))
+        blocks = sysfs.number(top / f"{name}{_BLOCKS}")
+        parked = sysfs.number(top / f"{name}_parked_kb")
         found.append(Owner(name, blocks, blocks * kb, parked))
     return sorted((x for x in found if x.blocks), key=lambda x: -x.blocks)
 
@@ -153,12 +153,12 @@ def _sets(top: Path) -> list[Owner]:
     """Those of processes and of CPUs, while the scheme has any."""
     if not (top / "process_sets").is_file():
         return []
-    kb = PAGE_KB << int(sysfs.text(top / "order"))
+    kb = PAGE_KB << sysfs.number(top / "order")
     pairs = (("process sets", "process_sets", "reserved_kb"), ("CPU sets", "cpu_sets", "cpu_kb"))
     found = []
     for name, sets, parked in pairs:
-        blocks = int(sysfs.text(top / sets))
-        found.append(Owner(name, blocks, blocks * kb, int(sysfs.text(top / parked))))
+        blocks = sysfs.number(top / sets)
+        found.append(Owner(name, blocks, blocks * kb, sysfs.number(top / parked)))
     return [owner for owner in found if owner.blocks]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cohort.errors import Skipped
+from cohort.errors import HostError, Skipped
 from cohort.verbs.status import command
 
 NODE = {
@@ -110,6 +110,15 @@ def test_the_area(machine: Path) -> None:
     assert json.loads(done.output)["pcpa"]["stats"] == {"reclaims": 3, "refaults": 0}
     write(top / "size", "0")
     assert "pcpa: off" in CliRunner().invoke(command, ["--root", str(machine)]).output
+
+
+@pytest.mark.parametrize("name", ["parked_kb", "owned_free", "vnode/zoo/size_kb"])
+def test_what_only_root_could_read_is_told(machine: Path, name: str) -> None:
+    """A device that is asked as another user gives an empty file for it."""
+    write(machine / "sys/kernel/mm/cohort" / name, "0 x" if name == "owned_free" else "")
+    with pytest.raises(HostError, match=f"{name}: '.?' is no number") as caught:
+        CliRunner().invoke(command, ["--root", str(machine)], catch_exceptions=False)
+    assert "root" in (caught.value.hint or "")
 
 
 def test_without_a_layout_or_without_cohort(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from cohort import device, sysfs
 from cohort.errors import UsageError
-from cohort.sysfs import SYSFS, counts, table, text
+from cohort.sysfs import SYSFS, counts, number, table, text
 from cohort.verbs.options import Finite
 
 AREA_PARTS = ("free", "cache", "client", "lent", "other")
@@ -107,7 +107,7 @@ def general(root: Path) -> dict[str, Any]:
         x.parent.name: text(x) == "1" for x in sorted(top.glob("*/enabled")) if _is_scheme(x)
     }
     owned = {"owned_free": counts(chunks)} if chunks.is_file() else {}
-    return {"parked_kb": int(text(top / "parked_kb")), **owned, "schemes": schemes}
+    return {"parked_kb": number(top / "parked_kb"), **owned, "schemes": schemes}
 
 
 def vnode(root: Path) -> dict[str, Any] | None:
@@ -137,8 +137,8 @@ def pcpa(root: Path) -> dict[str, Any] | None:
     numbers = ("size", "min_order", "timer_ms", *(f"{x}_kb" for x in AREA_PARTS))
     stats = (line.split() for line in text(top / "stats").splitlines())
     return {
-        **{name: int(text(top / name)) for name in numbers},
-        "base": int(text(top / "base"), 0),
+        **{name: number(top / name) for name in numbers},
+        "base": number(top / "base"),
         "state": text(top / "state"),
         "stats": {name: int(value) for name, value in stats},
     }
@@ -171,12 +171,12 @@ def rightsize(root: Path) -> dict[str, Any] | None:
     top = root / SYSFS / "rightsize"
     if not top.is_dir() or text(top / "enabled") != "1":
         return None
-    number = {x.name: int(text(x)) for x in top.iterdir()}
+    found = {x.name: number(x) for x in top.iterdir()}
     return {
-        **{name: bool(number[name]) for name in ("scope", "sizing")},
-        **{name: number[name] for name in ("background_adj", "read_around_pages")},
-        "gap": number["gap"] / GAP_STOCK,
-        "direct_share": number["direct_share"] / SHARE_ONE,
+        **{name: bool(found[name]) for name in ("scope", "sizing")},
+        **{name: found[name] for name in ("background_adj", "read_around_pages")},
+        "gap": found["gap"] / GAP_STOCK,
+        "direct_share": found["direct_share"] / SHARE_ONE,
     }
 
 
@@ -203,9 +203,9 @@ def _position(layout: str) -> Callable[[Path], int]:
 
 
 def _node(directory: Path) -> dict[str, Any]:
-    values = {x.name: text(x) for x in sorted(directory.iterdir()) if x.is_file()}
+    files = [x for x in sorted(directory.iterdir()) if x.is_file()]
     lists = ("nodes", "cpus")
-    return {name: value if name in lists else int(value) for name, value in values.items()}
+    return {x.name: text(x) if x.name in lists else number(x) for x in files}
 
 
 def _roles(root: Path) -> dict[str, int]:
