@@ -62,7 +62,7 @@ def test_the_guest_is_told_of_heap_and_sizes() -> None:
 
 
 def test_too_many_starts() -> None:
-    with pytest.raises(UsageError, match="launches: 9000 make 27024"):
+    with pytest.raises(UsageError, match=r"launches: 9000 \(27024 with those between"):
         render_conf(load_workload("camera"), seed=1, launches=9000, writes=[], time="virtual")
 
 

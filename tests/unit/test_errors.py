@@ -59,7 +59,8 @@ def test_an_unknown_scheme_in_a_policy(own_out: Path, tmp_path: Path, cohort: Co
     ("words", "message"),
     [
         (("run", "none", "--launches", "0"), "at least 1"),
-        (("run", "none", "--launches", "9999999"), "not between 1 and"),
+        (("run", "none", "--launches", "20001"), "launches: 20001: not between 1 and 20000"),
+        (("run", "cma", "--workload", "camera", "--launches", "9999"), "with those between the"),
         (("run", "none", "--memory", "0"), "memory must be 1 to"),
         (("compare", "none", "--memory", "9999999"), "memory must be 1 to"),
         (("run", "none", "--memory", "64"), "64 MiB are too little"),

@@ -50,9 +50,8 @@ def render_conf(
     """
     total = all_launches(workload, launches)
     if not 1 <= launches <= total <= limits.MAX_LAUNCHES:
-        raise UsageError(
-            f"launches: {launches} make {total}, not between 1 and {limits.MAX_LAUNCHES}"
-        )
+        more = f" ({total} with those between the camera's starts)" if total > launches else ""
+        raise UsageError(f"launches: {launches}{more}: not between 1 and {limits.MAX_LAUNCHES}")
     if not 0 <= seed <= MASK:
         raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1")
     lines = [f"phone {workload.name}", f"seed {seed}", f"launches {total}", f"time {time}"]
