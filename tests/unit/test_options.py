@@ -1,11 +1,15 @@
 """Options of the verbs: one word, one thing."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
 
 from cohort.cli import cohort
+from cohort.verbs.run import show
 
 
 def verbs(command: click.Command = cohort, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -46,6 +50,22 @@ def test_an_option_has_the_same_word_on_every_verb() -> None:
     for _, _, option in words():
         spelt.setdefault(option.name, set()).add(tuple(option.opts))
     assert {name: found for name, found in spelt.items() if len(found) > 1} == {}
+
+
+def test_a_run_is_shown_with_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two of three metrics are of other workloads: what is here would be lost among them."""
+    meta = {"policy": "none", "workload": "phone-2g", "seed": 1, "accel": "tcg"}
+    metrics = {"camera_busy": None, "kills": 3, "ui_order4": 0.25, "fio_s": None}
+    run = SimpleNamespace(meta=meta, metrics=metrics, path=Path("/out/runs/x"))
+    show([run], as_json=False)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()][1:] == [
+        ["kills", "3"],
+        ["ui_order4", "0.250"],
+        ["2", "other", "metrics", "have", "no", "value"],
+        ["in", "/out/runs/x"],
+    ]
+    show([run], as_json=True)
+    assert json.loads(capsys.readouterr().out)[0]["metrics"] == metrics
 
 
 MAKE_RUNS = ("run", "compare", "study", "scale", "tune")

@@ -143,15 +143,18 @@ def kernel_of(
 
 
 def show(done: "list[Any]", as_json: bool) -> None:
-    """Print each run's metrics and where it is."""
+    """Print each run's metrics and where it is. Most metrics are of a phone with a camera, of
+    roles, or of an experiment: what a run has not is only counted, and null in JSON."""
     if as_json:
         print(json.dumps([{"path": str(x.path), **x.meta, "metrics": x.metrics} for x in done]))
         return
     for run in done:
         meta = run.meta
         print(f"{meta['policy']} on {meta['workload']}, seed {meta['seed']}, {meta['accel']}")
-        for name, value in run.metrics.items():
+        measured = {name: x for name, x in run.metrics.items() if x is not None}
+        for name, value in measured.items():
             print(f"  {name:24} {_text(value)}")
+        print(f"  {len(run.metrics) - len(measured)} other metrics have no value")
         print(f"  in {run.path}")
 
 
@@ -165,7 +168,5 @@ def write_perfetto(done: "Sequence[RunDir]", path: Path | None) -> None:
     click.echo(f"trace: {path.absolute()}", err=True)
 
 
-def _text(value: float | int | None) -> str:
-    if value is None:
-        return "-"
+def _text(value: float | int) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
