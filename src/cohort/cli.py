@@ -14,6 +14,7 @@ import click
 
 from cohort import __version__, log, named
 from cohort.errors import CohortError, from_oserror
+from cohort.paths import in_out
 
 EXIT_INTERRUPTED = 130
 
@@ -105,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.exit(1)
     except OSError as error:
         logging.getLogger(__name__).debug("where it failed", exc_info=True)
-        host = from_oserror(error)
+        host = in_out(error) or from_oserror(error)
         _fail(str(host), host.exit_code)
     sys.exit(0)
 

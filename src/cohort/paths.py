@@ -5,6 +5,7 @@ repository's `out/`. A wheel has copies of those directories in the package (`ha
 makes `out/` in the working directory: nothing is ever written beside the package.
 """
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -30,8 +31,7 @@ def out_dir() -> Path:
     """The directory of everything made: the value of COHORT_OUT, or `out/` of the checkout, or of
     the working directory without one. Created. UsageError for a path that programs take apart:
     make and LD_PRELOAD at blanks, LD_PRELOAD at colons, QEMU at commas."""
-    home = CHECKOUT or Path.cwd()
-    out = Path(os.environ.get("COHORT_OUT") or home / "out").absolute()
+    out = _named()
     if re.search(r"[\s:,]", f"{out}{out.resolve()}"):
         raise UsageError(
             f"{out}: make, QEMU or the linker takes a path apart at a blank, a colon or a comma",
@@ -39,6 +39,10 @@ def out_dir() -> Path:
         )
     _create(out)
     return out
+
+
+def _named() -> Path:
+    return Path(os.environ.get("COHORT_OUT") or (CHECKOUT or Path.cwd()) / "out").absolute()
 
 
 def made(*parts: str) -> Path:
@@ -54,6 +58,20 @@ def _create(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        failed = from_oserror(error)
-        hint = failed.hint or "set COHORT_OUT to a directory that can be written"
-        raise HostError(failed.message, hint) from error
+        raise _elsewhere(error) from error
+
+
+def in_out(error: OSError) -> HostError | None:
+    """The failure to write below `out_dir()`, another user's or on a read-only disk, in words with
+    what to do about it; None for any other."""
+    out, name = _named(), error.filename
+    if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM) or not isinstance(name, str):
+        return None
+    inside = Path(name).is_relative_to(out) or Path(name).is_relative_to(out.resolve())
+    return _elsewhere(error) if inside else None
+
+
+def _elsewhere(error: OSError) -> HostError:
+    failed = from_oserror(error)
+    hint = failed.hint or "set COHORT_OUT to a directory that can be written"
+    return HostError(failed.message, hint)

@@ -303,6 +303,25 @@ def test_a_checkout_that_cannot_be_written(
     assert "hint: set COHORT_OUT to a directory that can be written" in done.stderr
 
 
+def test_what_another_user_made_and_may_not_be_written(
+    own_out: Path, cohort: Cohort, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`out/` is there, and what is in it cannot be written."""
+
+    def refuse(path: Path) -> Callable[..., None]:
+        def lock(*_: object, **__: object) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+        return lock
+
+    hint = "hint: set COHORT_OUT to a directory that can be written"
+    for path, hinted in ((own_out / "kernel" / "fetch.lock", True), (tmp_path / "tree", False)):
+        monkeypatch.setattr(host, "lock", refuse(path))
+        done = cohort("kernel", "fetch")
+        assert (done.code, f"permission denied: {path}" in done.stderr) == (8, True), done.stderr
+        assert (hint in done.stderr) == hinted
+
+
 def test_a_full_disk(make_tree: MakeTree, tmp_path: Path) -> None:
     """On a disk with no room for the overlay the command fails and the tree is as it was."""
     if shutil.which("unshare") is None:
