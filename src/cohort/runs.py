@@ -332,7 +332,7 @@ def check_run(spec: RunSpec) -> CheckedRun:
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
     switches.check_machine(spec.words, memory_mb, workload.cpus, where)
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
-    room.check(workload, memory_mb, workload.name)
+    room.check(workload, memory_mb, workload.name, switches.reserved_mb(spec.words))
     check_files(workload, workload.name)
     remark = _strange_roles(spec.policy, workload)
     _check_nodes(spec, workload)

@@ -97,6 +97,14 @@ def area(value: str) -> tuple[int, int | None] | None:
     return int(number) * UNITS[unit], base
 
 
+def reserved_mb(words: Iterable[str]) -> int:
+    """MiB that no process ever has: of the other areas' pages most can be had while nothing asks
+    for them."""
+    given = values(words)
+    found = [area(given.get(name, "")) for name in AREAS[1:]]
+    return sum(size[0] for size in found if size is not None) // MIB
+
+
 def whole(word: str, page_size: int) -> str:
     """`word` for a machine with pages of so many bytes: an area is of whole pageblocks there, as
     stock makes cma= of them."""

@@ -48,3 +48,18 @@ def test_too_little_memory_is_an_error_before_anything_is_built(
     assert ["time virtual" in fast.conf, "time real" in free.conf] == [True, True]
     small = (("process.framework.heap_mb", 48), ("group.service.heap_mb", 4))
     assert runs.check_run(runs.RunSpec(load_policy("none"), "phone-2g", change=small))
+
+
+def test_what_a_policy_sets_aside_is_no_room_for_the_phone() -> None:
+    """Pages of the area are lent to processes, those of a static reserve never are."""
+
+    def check(policy: str, memory_mb: int) -> None:
+        runs.check_run(runs.RunSpec(load_policy(policy), "camera", 2, memory_mb=memory_mb))
+
+    booted = room.booted_mb(load_workload("camera"))
+    check("pcpa", booted)
+    for policy in ("sra", "pcpa-kept"):
+        with pytest.raises(UsageError, match="of which 260 are set aside are too little") as caught:
+            check(policy, booted + 259)
+        assert f"--memory {room.least_mb(load_workload('camera')) + 260}" in str(caught.value.hint)
+        check(policy, booted + 260)

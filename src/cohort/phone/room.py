@@ -15,19 +15,22 @@ PROCESS_MB = 1
 PAGE_BYTES, STRUCT_PAGE_BYTES = 4096, 64
 
 
-def check(workload: Workload, memory_mb: int, where: str) -> None:
-    """UsageError, beginning with `where`, if not even what boot starts fits in so many MiB.
+def check(workload: Workload, memory_mb: int, where: str, reserved_mb: int = 0) -> None:
+    """UsageError, beginning with `where`, if not even what boot starts fits in so many MiB, of
+    which so many are set aside for something else.
 
     The hint says what would fit. Less than that may do: lmkd then kills what it started.
     """
     booted = booted_mb(workload)
-    if memory_mb >= booted:
+    left_mb = memory_mb - reserved_mb
+    if left_mb >= booted:
         return
-    smaller = [x for x in _phones() if least_mb(x) <= memory_mb]
+    smaller = [x for x in _phones() if least_mb(x) <= left_mb]
     others = f", or --workload {' or '.join(x.name for x in smaller)}" if smaller else ""
+    reserve = f" of which {reserved_mb} are set aside" if reserved_mb else ""
     raise UsageError(
-        f"{where}: {memory_mb} MiB are too little, what boot starts takes about {booted}",
-        f"with its largest app it fits in --memory {least_mb(workload)}{others}",
+        f"{where}: {memory_mb} MiB{reserve} are too little, what boot starts takes about {booted}",
+        f"with its largest app it fits in --memory {least_mb(workload) + reserved_mb}{others}",
     )
 
 
