@@ -1,10 +1,11 @@
 """Phones fit in their memory, and one that does not is refused with what would."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
 
-from cohort import runs
+from cohort import paths, runs, switches
 from cohort.errors import UsageError
 from cohort.phone import room
 from cohort.phone.workload import load_workload, workload_names
@@ -63,3 +64,22 @@ def test_what_a_policy_sets_aside_is_no_room_for_the_phone() -> None:
             check(policy, booted + 259)
         assert f"--memory {room.least_mb(load_workload('camera')) + 260}" in str(caught.value.hint)
         check(policy, booted + 260)
+
+
+@pytest.mark.parametrize("name", ["vnode-case3", "vnode-case4"])
+def test_the_memory_that_a_policy_speaks_of_holds_its_trusted_node(name: str) -> None:
+    """Its apps come besides, but the fault benchmark is there before any."""
+    text = (paths.POLICIES / f"{name}.toml").read_text(encoding="utf-8")
+    memory_mb = int(re.findall(r"--memory (\d+)", text)[0])
+    phone = load_workload("vnode-pressure")
+    cow = phone.zygote.cow_mb.value + room.PROCESS_MB
+    single = [x.heap_mb.value + cow for x in phone.process.values() if x.role == "trusted"]
+    alike = [
+        (x.heap_mb.value + cow) * x.count.value for x in phone.group.values() if x.role == "trusted"
+    ]
+    launcher = sum(room._on_screen(phone, phone.app["launcher"]))
+    kernel = room.KERNEL_MB + memory_mb // 64 + room.NATIVE + phone.zygote.heap_mb.value
+    needed = kernel + sum(single) + sum(alike) + launcher + phone.faults.bench_mb.value
+    layout = switches.values(load_policy(name).cmdline)["cohort.vnode"]
+    size, unit = re.findall(r":(\d+)([M%])", layout)[0]
+    assert needed <= (int(size) if unit == "M" else memory_mb * int(size) // 100)
