@@ -9,7 +9,7 @@ from cohort.sysfs import SYSFS
 _MARK = "\x01"
 """Stands before the name of each file; no file of these has it."""
 
-_LIVE = f"proc/vmstat proc/buddyinfo $(find {SYSFS} -type f)"
+_LIVE = f"proc/vmstat proc/buddyinfo proc/meminfo proc/zoneinfo $(find {SYSFS} -type f)"
 _REST = "$(find sys/fs/cgroup -name memory.stat) proc/[0-9]*/vnode"
 _FILES = """\
 cd / || exit 1

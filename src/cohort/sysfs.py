@@ -1,5 +1,7 @@
 """Files of /proc and of Cohort's directory in sysfs, below the root directory of a machine."""
 
+import mmap
+import re
 from pathlib import Path
 
 from cohort.errors import HostError, Skipped
@@ -34,6 +36,19 @@ def table(path: Path) -> dict[str, int]:
         return {}
     rows = (line.split() for line in path.read_text().splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+
+
+def page_kb(root: Path) -> int:
+    """Size of a page of the machine below `root`, KiB: its memory in KiB by the pages that its
+    zones have. This machine's where those files are not there."""
+    files = (root / "proc/meminfo", root / "proc/zoneinfo")
+    if all(x.is_file() for x in files):
+        memory, zones = (x.read_text() for x in files)
+        total = re.search(r"^MemTotal:\s+(\d+) kB$", memory, re.MULTILINE)
+        pages = sum(int(n) for n in re.findall(r"^\s+managed\s+(\d+)$", zones, re.MULTILINE))
+        if total and pages:
+            return round(int(total[1]) / pages)
+    return mmap.PAGESIZE >> 10
 
 
 def _number(said: str, path: Path) -> int:

@@ -1,7 +1,6 @@
 """A machine's blocks, buffers, kills and refaults from moment to moment."""
 
 import json
-import mmap
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -16,17 +15,14 @@ from rich.table import Table
 
 from cohort import sysfs
 
-PAGE_KB = mmap.PAGESIZE >> 10
-"""Of a page of this machine."""
+HEAP_ORDERS = (8, 4, 0)
+"""The orders that the dma-buf system heap takes pieces of, the largest first."""
 
 
 def _size(kb: int) -> str:
     """A size as people say it."""
     return f"{kb >> 10} MiB" if kb >= 1024 else f"{kb} KiB"
 
-
-PIECES = {order: _size(PAGE_KB << order) for order in (8, 4, 0)}
-"""The orders that the dma-buf system heap takes pieces of, the largest first."""
 
 _BLOCKS = "_blocks"
 
@@ -45,10 +41,11 @@ class Owner:
 class Reading:
     """One moment: `t` in seconds of this host. Counts are since the boot.
 
-    `free` and `owned` are free pieces by order, without and with an owner.
+    `free` and `owned` are free pieces by order, without and with an owner, of pages of `page_kb`.
     """
 
     t: float
+    page_kb: int
     owners: tuple[Owner, ...]
     free: tuple[int, ...]
     owned: tuple[int, ...]
@@ -60,7 +57,7 @@ class Reading:
     def largest_kb(self) -> int:
         """The largest single free piece without an owner, KiB; 0 without any."""
         orders = [order for order, pieces in enumerate(self.free) if pieces]
-        return PAGE_KB << orders[-1] if orders else 0
+        return self.page_kb << orders[-1] if orders else 0
 
     def obtainable_kb(self, order: int, owned: bool = False) -> int:
         """The largest buffer of pieces of `order` that is there without reclaim, KiB.
@@ -68,7 +65,7 @@ class Reading:
         `owned` takes the free pieces of owned blocks, too.
         """
         lists = (self.free, self.owned) if owned else (self.free,)
-        return sum(PAGE_KB * n << i for x in lists for i, n in enumerate(x) if i >= order)
+        return sum(self.page_kb * n << i for x in lists for i, n in enumerate(x) if i >= order)
 
     def as_object(self) -> dict[str, Any]:
         """Everything, for a program to read."""
@@ -77,7 +74,7 @@ class Reading:
                 "free_kb": self.obtainable_kb(order),
                 "with_parked_kb": self.obtainable_kb(order, owned=True),
             }
-            for order in PIECES
+            for order in HEAP_ORDERS
         }
         return {**asdict(self), "largest_kb": self.largest_kb, "obtainable": buffers}
 
@@ -85,10 +82,13 @@ class Reading:
 def read(root: Path, t: float) -> Reading:
     """What the machine below `root`, which has Cohort, says. OSError as files have it."""
     vm = sysfs.table(root / "proc/vmstat")
-    chunks = root / sysfs.SYSFS / "owned_free"
+    top = root / sysfs.SYSFS
+    chunks = top / "owned_free"
+    page_kb = sysfs.page_kb(root)
     return Reading(
         t=t,
-        owners=(*_regions(root / sysfs.SYSFS / "region"), *_sets(root / sysfs.SYSFS / "cpb")),
+        page_kb=page_kb,
+        owners=(*_regions(top / "region", page_kb), *_sets(top / "cpb", page_kb)),
         free=_free(root / "proc/buddyinfo"),
         owned=tuple(sysfs.counts(chunks)) if chunks.is_file() else (),
         kills=vm.get("oom_kill", 0),
@@ -136,10 +136,10 @@ def _takes(take: Callable[[], Reading], every_s: float, times: int | None) -> It
         time.sleep(every_s)
 
 
-def _regions(top: Path) -> list[Owner]:
+def _regions(top: Path, page_kb: int) -> list[Owner]:
     if not (top / "order").is_file():
         return []
-    kb = PAGE_KB << sysfs.number(top / "order")
+    kb = page_kb << sysfs.number(top / "order")
     names = sorted(path.name.removesuffix(_BLOCKS) for path in top.glob(f"*{_BLOCKS}"))
     found = []
     for name in names:
@@ -149,11 +149,11 @@ def _regions(top: Path) -> list[Owner]:
     return sorted((x for x in found if x.blocks), key=lambda x: -x.blocks)
 
 
-def _sets(top: Path) -> list[Owner]:
+def _sets(top: Path, page_kb: int) -> list[Owner]:
     """Those of processes and of CPUs, while the scheme has any."""
     if not (top / "process_sets").is_file():
         return []
-    kb = PAGE_KB << sysfs.number(top / "order")
+    kb = page_kb << sysfs.number(top / "order")
     pairs = (("process sets", "process_sets", "reserved_kb"), ("CPU sets", "cpu_sets", "cpu_kb"))
     found = []
     for name, sets, parked in pairs:
@@ -189,7 +189,8 @@ def _owner_table(now: Reading) -> Table:
 
 def _buffer_table(now: Reading) -> Table:
     table = _new_table("largest buffer without reclaim", "MiB", "with parked")
-    for order, size in PIECES.items():
+    for order in HEAP_ORDERS:
+        size = _size(now.page_kb << order)
         both = (now.obtainable_kb(order), now.obtainable_kb(order, owned=True))
         table.add_row(f"in pieces of {size} and more", *(f"{kb / 1024:.1f}" for kb in both))
     table.add_row("in one piece", f"{now.largest_kb / 1024:.1f}", "")

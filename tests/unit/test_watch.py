@@ -2,6 +2,7 @@
 
 import io
 import json
+import mmap
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cohort import watch
+from cohort import sysfs, watch
 from cohort.device import fetch
 from cohort.errors import HostError, UsageError
 from tests_support import Outcome
@@ -23,6 +24,9 @@ exec sh -c "cd {root}; ${{script#cd / || exit 1}}"
 """
 FILES = {
     "proc/buddyinfo": "Node 0, zone  DMA32  1 2 0\nNode 0, zone Normal  4 0 3\n",
+    "proc/meminfo": "MemTotal:        2014848 kB\nMemFree:  4 kB\n",
+    "proc/zoneinfo": "Node 0, zone  DMA32\n        managed  500000\nNode 0, zone Normal\n"
+    "  pages free     1\n        managed  3712\n",
     "proc/vmstat": "oom_kill 2\nworkingset_refault_anon 10\nworkingset_refault_file 30\n",
     "sys/kernel/mm/cohort/parked_kb": "12\n",
     "sys/kernel/mm/cohort/owned_free": "3 0 0 0 1 0 0 0 2 0 0\n",
@@ -84,6 +88,20 @@ def test_blocks_buffers_kills_and_refaults(machine: Path) -> None:
     assert now.obtainable_kb(8, owned=True) == 2048
     assert now.obtainable_kb(4, owned=True) == 2048 + 64
     assert (now.kills, now.refaults_anon, now.refaults_file) == (2, 10, 30)
+
+
+def test_a_device_whose_pages_are_larger(machine: Path) -> None:
+    """Sizes are by the device's pages, not by those of the machine that asks."""
+    path = machine / "proc/zoneinfo"
+    path.write_text("Node 0, zone Normal\n  pages free     1\n        managed  125928\n")
+    now = watch.read(machine, 1.0)
+    assert (now.page_kb, now.largest_kb) == (16, 64)
+    assert next(x.kb for x in now.owners if x.name == "cache") == 4 * 9 << 10
+    said = io.StringIO()
+    Console(file=said, width=100).print(watch.screen(now, None))
+    assert "in pieces of 4 MiB and more" in said.getvalue()
+    path.unlink()
+    assert sysfs.page_kb(machine) == mmap.PAGESIZE >> 10
 
 
 def test_the_screen_has_rates(machine: Path) -> None:
