@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a process has left in the nodes of a role that it left.
+ * Victims of the OOM killer: what a process has left in the nodes of a role that it left.
  *
  * Pages stay where they are when a process is given a role of less trust.  Where the role
  * that was left runs out of memory, such a process is a victim like those of the role, if
  * it has enough there for its death to help: what it shares with others is shared out.
  */
+#define pr_fmt(fmt) "cohort: " fmt
+
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/oom.h>
@@ -13,6 +15,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <trace/events/oom.h>
 
 #include "vnode.h"
 
@@ -126,4 +129,19 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 		mmput_async(mm);
 	}
 	return eligible;
+}
+
+/* The OOM killer holds the task lock, or @task is current. */
+static void cohort_vnode_count_victim(void *unused, struct task_struct *task, uid_t uid)
+{
+	atomic_long_inc(&cohort_vnode_role_of(task, task->mm)->oom_kills);
+}
+
+/**
+ * cohort_vnode_count_victims() - count the kills of each role from now on
+ */
+void __init cohort_vnode_count_victims(void)
+{
+	if (register_trace_mark_victim(cohort_vnode_count_victim, NULL))
+		pr_warn("vnode: kills are not counted\n");
 }

@@ -35,7 +35,6 @@
 #include <linux/sched/numa_balancing.h>
 #include <linux/sched/signal.h>
 #include <linux/topology.h>
-#include <trace/events/oom.h>
 
 #include "../cohort.h"
 #include "vnode.h"
@@ -600,12 +599,6 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodem
 	return stays ? &vn->nodes : NULL;
 }
 
-/* The OOM killer holds the task lock, or @task is current. */
-static void cohort_vnode_count_victim(void *unused, struct task_struct *task, uid_t uid)
-{
-	atomic_long_inc(&cohort_vnode_role_of(task, task->mm)->oom_kills);
-}
-
 /*
  * Every CPU is as near to one virtual node as to the next, so there is nothing to
  * balance: pages would be unmapped, and copied within their role, for no gain.  The
@@ -632,9 +625,7 @@ static int __init cohort_vnode_init(void)
 				cohort_vnode_set_cpumask, cohort_vnode_clear_cpumask);
 	if (err < 0)
 		return err;
-	err = register_trace_mark_victim(cohort_vnode_count_victim, NULL);
-	if (err)
-		pr_warn("vnode: kills are not counted\n");
+	cohort_vnode_count_victims();
 	static_branch_enable(&cohort_vnode_key);
 	cohort_vnode_stop_balancing();
 	pr_info("vnode: %s, default %s\n", layout_text, default_vnode->name);

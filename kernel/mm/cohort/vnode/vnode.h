@@ -87,6 +87,9 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
 struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm);
 bool cohort_vnode_has_left(const struct mm_struct *mm);
 
+/* left.c */
+void cohort_vnode_count_victims(void);
+
 /* What was said of an address space: the role's number, 0 for none. */
 static inline unsigned int cohort_vnode_number(const struct mm_struct *mm)
 {
