@@ -144,7 +144,7 @@ static bool cohort_domain_holds(const struct cohort_domain *dom)
 	return false;
 }
 
-/* One of these, with a reference; NULL if there is none. */
+/* One of these, with a reference; NULL if there is none.  From the first one each time. */
 static struct cohort_domain *cohort_domain_holding(void)
 {
 	struct cohort_domain *dom, *found = NULL;
@@ -174,6 +174,7 @@ void cohort_dissolve_all(void)
 	while ((dom = cohort_domain_holding())) {
 		cohort_domain_dissolve(dom);
 		cohort_domain_put(dom);
+		cond_resched();
 	}
 }
 

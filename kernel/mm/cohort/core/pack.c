@@ -126,6 +126,7 @@ unsigned long __cohort_high_mark(const struct zone *zone)
 /*
  * Is so much of a zone there to be reclaimed?  Without what each CPU has not added yet, as
  * each page that finds no block asks; and where nothing is, what is free does not count.
+ * What demotion could do, on machines with memory of several kinds, is left out.
  */
 static bool cohort_zone_gives(struct zone *zone, unsigned long nr)
 {
@@ -223,11 +224,11 @@ static bool cohort_pack_room(struct cohort_room *room)
 }
 
 /*
- * Up to which zone of a node are whole blocks few?  Memory that cannot be moved has none of
- * ZONE_MOVABLE, so there have to be enough without; but none are kept ready for what only
- * has a low zone.  Negative if they are not few.
+ * Up to which zone of a node, of those @above one, are whole blocks few?  Memory that cannot
+ * be moved has none of ZONE_MOVABLE, so there have to be enough without; but none are kept
+ * ready for what only has a low zone.  Negative if they are not few.
  */
-static int cohort_node_short(int nid)
+static int cohort_node_short(int nid, int above)
 {
 	struct pglist_data *pgdat = NODE_DATA(nid);
 	unsigned long whole = 0, want = 0;
@@ -240,11 +241,22 @@ static int cohort_node_short(int nid)
 			want += cohort_zone_headroom(&pgdat->node_zones[i]);
 			some = true;
 		}
-		if (some && i >= ZONE_NORMAL &&
+		if (some && i >= ZONE_NORMAL && i > above &&
 		    whole < max_t(unsigned long, want, cohort_pages()))
 			return i;
 	}
 	return -1;
+}
+
+/* From below: where the low zones have nothing to pack, the next one has its turn. */
+static struct cohort_room *cohort_pack_next(int nid)
+{
+	struct cohort_room *room = NULL;
+	int top = -1;
+
+	while (!room && (top = cohort_node_short(nid, top)) >= 0)
+		room = cohort_most_holes(nid, top, false, ULONG_MAX);
+	return room;
 }
 
 /* Free pages of a node that have an owner, beyond what owners may keep from others. */
@@ -289,12 +301,10 @@ static void cohort_pack_work(struct work_struct *work)
 	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
 	unsigned int rounds = COHORT_PACK_ROUNDS, home;
 	struct cohort_room *room;
-	int top;
 
 	cohort_pack_drain();
 	home = cohort_pack_relieve(packer->nid);
-	while (rounds-- && cohort_packing() && (top = cohort_node_short(packer->nid)) >= 0 &&
-	       (room = cohort_most_holes(packer->nid, top, false, ULONG_MAX))) {
+	while (rounds-- && cohort_packing() && (room = cohort_pack_next(packer->nid))) {
 		home += cohort_pack_room(room);
 		cohort_domain_put(room->dom);
 		cond_resched();

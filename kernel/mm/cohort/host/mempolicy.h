@@ -36,11 +36,17 @@ static struct folio *cohort_foreign_alloc(nodemask_t *nodes, gfp_t gfp, int orde
 					  struct mempolicy *pol, pgoff_t ilx,
 					  struct cohort_domain *dom)
 {
+	nodemask_t both = *nodes, *named;
 	int nid = numa_node_id();
 
-	policy_nodemask(gfp, pol, ilx, &nid);
-	if (!node_isset(nid, *nodes))
-		nid = first_node(*nodes);
+	/* What the policy names is a wish inside the role. */
+	named = policy_nodemask(gfp, pol, ilx, &nid);
+	if (named)
+		nodes_and(both, *named, *nodes);
+	if (nodes_empty(both))
+		both = *nodes;
+	if (!node_isset(nid, both))
+		nid = first_node(both);
 	if (!dom)
 		return __folio_alloc_noprof(gfp, order, nid, nodes);
 	return page_rmappable_folio(cohort_alloc_pages_noprof(gfp | __GFP_COMP, nid, nodes, dom));
@@ -52,7 +58,9 @@ static struct folio *cohort_vma_alloc(struct vm_area_struct *vma, gfp_t gfp,
 	struct cohort_domain *dom = cohort_anon_domain(vma->vm_mm, order);
 	nodemask_t *nodes = NULL;
 
-	if (cohort_vnode_enabled() && vma->vm_mm != current->mm)
+	/* A thread of the kernel may use the address space of the process it works for. */
+	if (cohort_vnode_enabled() &&
+	    (vma->vm_mm != current->mm || (current->flags & PF_KTHREAD)))
 		nodes = cohort_vnode_nodes(vma->vm_mm, cohort_policy_any(pol));
 	if (nodes)
 		return cohort_foreign_alloc(nodes, gfp, order, pol, ilx,

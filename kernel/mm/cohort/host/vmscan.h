@@ -10,15 +10,10 @@
 #include "../pcpa/pcpa.h"
 #include "../region/region.h"
 
-/* Pages of no group, of which there should be none on the LRUs, are the machine's alone. */
-static void cohort_count_drop(struct mem_cgroup *memcg, enum vm_event_item item, long nr)
-{
-	count_vm_events(item, nr);
-	if (memcg)
-		count_memcg_events(memcg, item, nr);
-}
-
-/* Those of one memory cgroup, which counts them, as stock does with what is of one LRU list. */
+/*
+ * Those of one memory cgroup, which counts them, as stock does with what is of one LRU list.
+ * Pages of no group count for the root; without memory cgroups there is none.
+ */
 static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_control *sc,
 				      struct list_head *victims,
 				      struct list_head *survivors)
@@ -37,13 +32,15 @@ static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_con
 		list_move_tail(&folio->lru, &group);
 		isolated++;
 	}
-	cohort_count_drop(memcg, PGSCAN_KSWAPD + by, isolated);
+	count_vm_events(PGSCAN_KSWAPD + by, isolated);
+	count_memcg_events(memcg, PGSCAN_KSWAPD + by, isolated);
 	count_vm_events(PGSCAN_FILE, isolated);
 	nr = shrink_folio_list(&group, pgdat, sc, &stat, false);
 	/* Pages off the list: reclaimed ones, and poisoned ones, not counted as such. */
 	isolated -= list_count_nodes(&group);
 	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -isolated);
-	cohort_count_drop(memcg, PGSTEAL_KSWAPD + by, nr);
+	count_vm_events(PGSTEAL_KSWAPD + by, nr);
+	count_memcg_events(memcg, PGSTEAL_KSWAPD + by, nr);
 	count_vm_events(PGSTEAL_FILE, nr);
 	list_splice_tail_init(&group, survivors);
 	mem_cgroup_put(memcg);

@@ -406,6 +406,7 @@ struct page *cohort_copies_piece(unsigned long nr, gfp_t gfp)
  * @page: its first page
  * @nr: pages
  *
+ * Context: may be scheduled away.
  * Return: false if it is not of these frames.
  */
 bool cohort_copies_free(struct page *page, unsigned long nr)

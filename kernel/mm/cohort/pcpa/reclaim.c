@@ -160,7 +160,7 @@ static void cohort_quick_help_work(struct work_struct *work)
 static void cohort_quick_run(struct job *job)
 {
 	unsigned long room = atomic_long_read(&job->room);
-	bool help = job->want > room && job->want - room >= HELP_FROM &&
+	bool help = reclaim_wq && job->want > room && job->want - room >= HELP_FROM &&
 		    num_online_cpus() > 1;
 
 	spin_lock_init(&job->lock);

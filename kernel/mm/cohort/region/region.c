@@ -85,18 +85,20 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 	/* What may not wake kswapd may hold the lock of a work queue. */
 	bool may_wake = rq->gfp & __GFP_KSWAPD_RECLAIM;
 	bool few = may_wake && cohort_blocks_short(zone);
-	unsigned long mark = cohort_region_mark(rq->dom, zone);
 	int idx = rq->ac->highest_zoneidx;
 	unsigned int nr = 0;
+	unsigned long mark;
 
 	if (!cohort_region_enabled())
 		return 0;
 	if (few)
 		cohort_pack_wake(zone->zone_pgdat);
 	/* The lock is not taken in vain for each page while the mark is not met. */
-	if (cohort_buddy_has(zone, cohort_block_order()) &&
-	    zone_watermark_ok(zone, 0, mark + cohort_pages(), idx, 0))
-		nr = cohort_room_acquire(room, idx, mark, page, want);
+	if (cohort_buddy_has(zone, cohort_block_order())) {
+		mark = cohort_region_mark(rq->dom, zone);
+		if (zone_watermark_ok(zone, 0, mark + cohort_pages(), idx, 0))
+			nr = cohort_room_acquire(room, idx, mark, page, want);
+	}
 	if (few || (!nr && may_wake))
 		wakeup_kswapd(zone, rq->gfp, 0, idx);
 	return nr;
@@ -235,7 +237,7 @@ unsigned int __cohort_vmalloc_pages(gfp_t gfp, int nid, unsigned int nr,
 		if (!pages[i])
 			break;
 		i++;
-		if (bulk)
+		if (bulk && i < nr)
 			i += cohort_room_more(dom, gfp, pages[i - 1], pages + i, nr - i);
 		if (gfpflags_allow_blocking(gfp))
 			cond_resched();

@@ -266,12 +266,12 @@ static void cohort_vnode_test_default_moves(struct kunit *test)
 		kunit_skip(test, "there is a layout");
 	cohort_vnode_set_default(&cohort_vnode_test_owner);
 	cohort_vnode_set_default(NULL);
-	KUNIT_EXPECT_TRUE(test, cohort_vnode_has_left(mm));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_has_left(current, mm));
 	mm->flags = 1UL << COHORT_VNODE_SHIFT;
 	KUNIT_EXPECT_EQ(test, cohort_vnode_number(mm), 1u);
-	KUNIT_EXPECT_FALSE(test, cohort_vnode_has_left(mm));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_has_left(current, mm));
 	set_bit(COHORT_VNODE_LEFT, &mm->flags);
-	KUNIT_EXPECT_TRUE(test, cohort_vnode_has_left(mm));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_has_left(current, mm));
 	KUNIT_EXPECT_EQ(test, cohort_vnode_number(mm), 1u);
 }
 

@@ -119,7 +119,7 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 	if (alive)
 		mm = alive->mm;
 	eligible = nodes_intersects(cohort_vnode_role_of(alive ?: task, mm)->nodes, *nodemask);
-	left = !eligible && mm && cohort_vnode_has_left(mm);
+	left = !eligible && mm && cohort_vnode_has_left(alive ?: task, mm);
 	if (!alive)
 		return eligible || left;
 	left = left && mmget_not_zero(mm);

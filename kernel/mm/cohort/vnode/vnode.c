@@ -48,7 +48,7 @@ struct cohort_vnode cohort_vnodes[COHORT_VNODE_MAX];
 unsigned int cohort_nr_vnodes __ro_after_init;
 
 static struct cohort_vnode *default_vnode __read_mostly;
-static bool default_moved;		/* it was another one before */
+static u64 default_moved;		/* when it last became another one; 0: never */
 static char layout_text[VNODE_TEXT] __ro_after_init;
 
 static bool layout_given __initdata;
@@ -322,8 +322,9 @@ struct cohort_vnode *cohort_vnode_default(void)
 void cohort_vnode_set_default(struct cohort_vnode *vn)
 {
 	if (vn != cohort_vnode_default())
-		WRITE_ONCE(default_moved, true);
-	WRITE_ONCE(default_vnode, vn);
+		WRITE_ONCE(default_moved, ktime_get_boottime_ns());
+	/* A process that has the new one already is told by the time. */
+	smp_store_release(&default_vnode, vn);
 }
 
 /**
@@ -366,14 +367,17 @@ static struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
 
 /**
  * cohort_vnode_has_left() - may a process have pages in the nodes of a role that it left?
+ * @task: one of its threads
  * @mm: its address space
  *
- * One that was given no role has left the default one, too, if that was another before.
+ * One that was given no role has left the default one, too, if that was another when it
+ * began.  A child that is forked later has of these nodes what it shares with its parent.
  */
-bool cohort_vnode_has_left(const struct mm_struct *mm)
+bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm)
 {
 	return test_bit(COHORT_VNODE_LEFT, &mm->flags) ||
-	       (READ_ONCE(default_moved) && !cohort_vnode_number(mm));
+	       (!cohort_vnode_number(mm) &&
+		task->group_leader->start_boottime <= READ_ONCE(default_moved));
 }
 
 /**
@@ -444,7 +448,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	if (!may && vn < max(role, said)) {
 		err = -EACCES;
 	} else {
-		if (vn > min(role, said) || cohort_vnode_has_left(alive->mm))
+		if (vn > min(role, said) || cohort_vnode_has_left(alive, alive->mm))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
 		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
@@ -512,8 +516,9 @@ static nodemask_t *cohort_vnode_within(struct cohort_vnode *vn, const nodemask_t
 	nodes_and(*both, *allowed, vn->nodes);
 	if (!nodes_empty(*both))
 		return both;
-	pr_notice_once("vnode: %s (%d) has a memory policy for nodes %*pbl that its role does not have; it gets those of %s\n",
-		       current->comm, current->pid, nodemask_pr_args(allowed), vn->name);
+	/* A request that may not wait may hold a lock that a console takes. */
+	printk_deferred_once(KERN_NOTICE pr_fmt("vnode: %s (%d) has a memory policy for nodes %*pbl that its role does not have; it gets those of %s\n"),
+			     current->comm, current->pid, nodemask_pr_args(allowed), vn->name);
 	return &vn->nodes;
 }
 

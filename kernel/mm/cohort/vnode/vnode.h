@@ -85,7 +85,7 @@ const char *cohort_vnode_name(struct task_struct *task);
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
 
 struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm);
-bool cohort_vnode_has_left(const struct mm_struct *mm);
+bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm);
 
 /* left.c */
 void cohort_vnode_count_victims(void);
