@@ -508,17 +508,17 @@ static bool cohort_vnode_chosen(const nodemask_t *nodemask)
 
 /*
  * What the role has of the nodes that a policy allows, as for a cpuset; all it has
- * if that is none.
+ * if that is none.  A request that may not wait may hold a lock that a console takes.
  */
 static nodemask_t *cohort_vnode_within(struct cohort_vnode *vn, const nodemask_t *allowed,
-				       nodemask_t *both)
+				       nodemask_t *both, bool may_print)
 {
 	nodes_and(*both, *allowed, vn->nodes);
 	if (!nodes_empty(*both))
 		return both;
-	/* A request that may not wait may hold a lock that a console takes. */
-	printk_deferred_once(KERN_NOTICE pr_fmt("vnode: %s (%d) has a memory policy for nodes %*pbl that its role does not have; it gets those of %s\n"),
-			     current->comm, current->pid, nodemask_pr_args(allowed), vn->name);
+	if (may_print)
+		pr_notice_once("vnode: %s (%d) has a memory policy for nodes %*pbl that its role does not have; it gets those of %s\n",
+			       current->comm, current->pid, nodemask_pr_args(allowed), vn->name);
 	return &vn->nodes;
 }
 
@@ -600,7 +600,7 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodem
 	if (!node_isset(*nid, vn->nodes))
 		*nid = vn->nid;
 	if (nodemask)
-		return cohort_vnode_within(vn, nodemask, both);
+		return cohort_vnode_within(vn, nodemask, both, gfpflags_allow_blocking(gfp));
 	return stays ? &vn->nodes : NULL;
 }
 
