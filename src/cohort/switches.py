@@ -148,15 +148,34 @@ def problem(word: str) -> str | None:
 
 def conflict(words: Sequence[str]) -> tuple[int, str] | None:
     """Which of `words`, each good by itself, the kernel would refuse beside the others, and why."""
+    return _twice(words) or _beyond(words) or _no_default(words)
+
+
+def _twice(words: Sequence[str]) -> tuple[int, str] | None:
     for name in ONCE:
         areas = [i for i, word in enumerate(words) if word.startswith(f"{name}=")]
         if len(areas) > 1:
             return areas[1], f"{words[areas[1]]}: given twice, after {words[areas[0]]}"
-    default, names = values(words).get(DEFAULT_NODE), nodes(words)
-    if default is not None and names and default not in names:
-        word = f"{DEFAULT_NODE}={default}"
-        return words.index(word), f"{word}: none of the nodes {_list(names)}"
     return None
+
+
+def _beyond(words: Sequence[str]) -> tuple[int, str] | None:
+    given = values(words)
+    limit = area(given.get(BELOW, ""))
+    for name in ONCE:
+        found = area(given.get(name, ""))
+        if found is not None and limit is not None and (found[1] or 0) + found[0] > limit[0]:
+            word = f"{name}={given[name]}"
+            return words.index(word), f"{word}: not below {BELOW}={given[BELOW]}"
+    return None
+
+
+def _no_default(words: Sequence[str]) -> tuple[int, str] | None:
+    default, names = values(words).get(DEFAULT_NODE), nodes(words)
+    if default is None or not names or default in names:
+        return None
+    word = f"{DEFAULT_NODE}={default}"
+    return words.index(word), f"{word}: none of the nodes {_list(names)}"
 
 
 def nodes(words: Iterable[str]) -> list[str]:

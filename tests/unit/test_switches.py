@@ -101,6 +101,12 @@ def test_refused(word: str, what: str) -> None:
             "given twice, after cohort.pcpa_contig=260M",
         ),
         (
+            ["cohort.pcpa_below=512M", "cohort.pcpa=64M@1024M"],
+            1,
+            "cohort.pcpa=64M@1024M: not below cohort.pcpa_below=512M",
+        ),
+        (["cohort.pcpa_contig=64M", "cohort.pcpa_below=32M"], 0, "not below"),
+        (
             ["cohort.vnode_default=c", "cohort.vnode=a:1G,b:rest"],
             0,
             "cohort.vnode_default=c: none of the nodes a, b",
@@ -119,6 +125,7 @@ def test_refused_beside_others(words: list[str], which: int, what: str) -> None:
 def test_the_last_word_counts() -> None:
     words = ["cohort=region,rightsize", "quiet", "cohort=region", "cohort.vnode_default=b"]
     assert switches.conflict(words) is None
+    assert switches.conflict(["cohort.pcpa=64M@448M", "cohort.pcpa_below=512M"]) is None
     assert switches.values(words) == {"cohort": "region", "cohort.vnode_default": "b"}
 
 
