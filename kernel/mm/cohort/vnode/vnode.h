@@ -83,18 +83,17 @@ int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
 void cohort_vnode_commit(void);
 const char *cohort_vnode_name(struct task_struct *task);
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
-
 struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm);
 bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm);
-
-/* left.c */
-void cohort_vnode_count_victims(void);
 
 /* What was said of an address space: the role's number, 0 for none. */
 static inline unsigned int cohort_vnode_number(const struct mm_struct *mm)
 {
 	return READ_ONCE(mm->flags) >> COHORT_VNODE_SHIFT & COHORT_VNODE_ROLE;
 }
+
+/* left.c */
+void cohort_vnode_count_victims(void);
 
 /* lend.c */
 void cohort_vnode_returned(unsigned long pfn);
