@@ -31,7 +31,7 @@ done 2>/dev/null
 def fetch(target: str, into: Path, *, live: bool = False) -> None:
     """Copy the files of `target` (`adb`, `adb:SERIAL` or `ssh:HOST`) below the directory `into`.
 
-    `live` takes only what changes from second to second. Raises UsageError for another target,
+    `live` takes only what a look of `--watch` reads. Raises UsageError for another target,
     MissingTool without adb or ssh, HostError if the machine does not answer.
     """
     script = _FILES % _LIVE if live else f"{_FILES % f'{_LIVE} {_REST}'}{_PROCESSES}"

@@ -239,12 +239,9 @@ def _more_switches(base: list[Any], child: list[Any]) -> list[Any]:
 
 def _validate(path: Path, data: dict[str, Any]) -> Policy:
     """The policy in `data`, or a UsageError about the first thing wrong in file `path`."""
-    if "name" not in data and not _NAME.fullmatch(path.stem):
-        raise UsageError(
-            f"{path}: the file is not called as a policy is: lower-case letters, digits and dashes",
-            "give it a line: name = ...",
-        )
+    rule = "a policy is: lower-case letters, digits and dashes"
+    named_data = tomlfile.with_name(path, data, _NAME, rule)
     try:
-        return Policy.model_validate({"name": path.stem, **data})
+        return Policy.model_validate(named_data)
     except ValidationError as error:
         raise tomlfile.explain(path, error, "policy", Policy) from error

@@ -76,6 +76,14 @@ def read_extending(
     return merge(inherited, data)
 
 
+def with_name(path: Path, data: Table, pattern: re.Pattern[str], rule: str) -> Table:
+    """`data` with a name, the file's own if it says none. UsageError, with the rule of names, for a
+    file that is called otherwise."""
+    if "name" not in data and pattern.fullmatch(path.stem) is None:
+        raise UsageError(f"{path}: the file is not called as {rule}", "give it a line: name = ...")
+    return {"name": path.stem, **data}
+
+
 def explain(path: Path, error: ValidationError, kind: str, model: type[BaseModel]) -> UsageError:
     """The first thing wrong. A message of ours may begin with its key: `app.mail: what`.
 

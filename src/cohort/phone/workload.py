@@ -73,12 +73,9 @@ def _replace(path: Path, data: dict[str, Any], key: str, value: int) -> None:
 
 
 def _validate(path: Path, data: dict[str, Any]) -> Workload:
-    if "name" not in data and re.fullmatch(NAME, path.stem) is None:
-        raise UsageError(
-            f"{path}: the file is not called as a workload is: up to 15 of a-z, 0-9, _ and -",
-            "give it a line: name = ...",
-        )
+    rule = "a workload is: up to 15 of a-z, 0-9, _ and -"
+    named_data = tomlfile.with_name(path, data, re.compile(NAME), rule)
     try:
-        return Workload.model_validate({"name": path.stem, **data})
+        return Workload.model_validate(named_data)
     except ValidationError as error:
         raise tomlfile.explain(path, error, "workload", Workload) from error
