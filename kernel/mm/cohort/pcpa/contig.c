@@ -35,7 +35,7 @@
 atomic_long_t cohort_busy_count[COHORT_NR_BUSY];
 atomic_long_t cohort_contig_ns_max;
 const char *const cohort_busy_names[COHORT_NR_BUSY] = {
-	"none", "pinned", "writeback", "dirty", "locked", "unevictable", "private", "shared",
+	"none", "pinned", "writeback", "dirty", "locked", "unevictable", "private",
 	"anon", "off_lru", "referenced",
 };
 
@@ -51,7 +51,7 @@ static enum cohort_busy cohort_contig_why_busy(struct page *page)
 	else if (folio_test_locked(folio))
 		why = COHORT_BUSY_LOCKED;
 	else
-		why = cohort_busy_why(folio, true);
+		why = cohort_busy_why(folio);
 	if (why == COHORT_BUSY_NONE || why == COHORT_BUSY_ANON)
 		why = folio_test_private(folio) ? COHORT_BUSY_PRIVATE : COHORT_BUSY_REFERENCED;
 	folio_put(folio);

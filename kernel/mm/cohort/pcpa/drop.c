@@ -30,9 +30,8 @@ static void cohort_batch_keep(struct folio *folio)
 /**
  * cohort_busy_why() - what keeps a page from being dropped
  * @folio: the page, referenced; what is told without its lock may be over
- * @shared: that several processes have it mapped is no reason
  */
-enum cohort_busy cohort_busy_why(struct folio *folio, bool shared)
+enum cohort_busy cohort_busy_why(struct folio *folio)
 {
 	if (!folio_test_lru(folio))
 		return COHORT_BUSY_OFF_LRU;
@@ -46,8 +45,6 @@ enum cohort_busy cohort_busy_why(struct folio *folio, bool shared)
 		return COHORT_BUSY_UNEVICTABLE;
 	if (folio_maybe_dma_pinned(folio))
 		return COHORT_BUSY_PINNED;
-	if (!shared && folio_mapcount(folio) > 1)
-		return COHORT_BUSY_SHARED;
 	return COHORT_BUSY_NONE;
 }
 

@@ -145,7 +145,6 @@ enum cohort_busy {
 	COHORT_BUSY_LOCKED,
 	COHORT_BUSY_UNEVICTABLE,
 	COHORT_BUSY_PRIVATE,
-	COHORT_BUSY_SHARED,
 	COHORT_BUSY_ANON,
 	COHORT_BUSY_OFF_LRU,
 	COHORT_BUSY_REFERENCED,
@@ -245,7 +244,7 @@ enum cohort_round {
 };
 
 /* drop.c */
-enum cohort_busy cohort_busy_why(struct folio *folio, bool shared);
+enum cohort_busy cohort_busy_why(struct folio *folio);
 void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 		      enum cohort_round round);
 unsigned int cohort_batch_drop(struct cohort_batch *batch);
