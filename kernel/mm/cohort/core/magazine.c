@@ -104,9 +104,10 @@ struct page *cohort_magazine_take(struct zone *zone, unsigned int id,
 
 	if (!cohort_magazine_trylock(mag, &flags))
 		return NULL;
-	if (cohort_rounds_ready(mag, slot, id, room))
+	if (cohort_rounds_ready(mag, slot, id, room)) {
 		page = slot->page[--slot->nr];
-	slot->idle = false;
+		slot->idle = false;
+	}
 	cohort_magazine_unlock(mag, flags);
 	return page;
 }
@@ -132,7 +133,8 @@ unsigned int cohort_magazine_take_bulk(struct cohort_room *room, struct page **p
 		return 0;
 	while (got < nr && cohort_rounds_ready(mag, slot, room->dom->id, room))
 		page[got++] = slot->page[--slot->nr];
-	slot->idle = false;
+	if (got)
+		slot->idle = false;
 	cohort_magazine_unlock(mag, flags);
 	return got;
 }
@@ -349,8 +351,10 @@ static void cohort_magazine_empty_slots(struct zone *zone, struct cohort_magazin
 		unsigned int nr = slot->nr;
 		bool used = aged && !slot->idle;
 
+		if (id && slot->id != id)
+			continue;
 		slot->idle = true;
-		if (!nr || used || (id && slot->id != id))
+		if (!nr || used)
 			continue;
 		cohort_rounds_eject(slot, nr, out);
 		spin_unlock_irqrestore(&mag->lock, flags);
@@ -365,10 +369,18 @@ static void cohort_magazine_empty_slots(struct zone *zone, struct cohort_magazin
  * @zone: zone of the magazine
  * @cpu: its CPU
  * @id: only pages of this owner; 0 for all
+ *
+ * A process that exits asks for those of all CPUs: most have none, and their locks are left
+ * alone.  A page that comes meanwhile might as well come afterwards, but for fixed blocks.
  */
 void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id)
 {
-	cohort_magazine_empty_slots(zone, per_cpu_ptr(zone->cohort->magazine, cpu), id, false);
+	struct cohort_magazine *mag = per_cpu_ptr(zone->cohort->magazine, cpu);
+	const struct cohort_rounds *slot = &mag->slot[cohort_slot_of(id)];
+
+	if (id && id != COHORT_KEPT && (READ_ONCE(slot->id) != id || !READ_ONCE(slot->nr)))
+		return;
+	cohort_magazine_empty_slots(zone, mag, id, false);
 }
 
 /**

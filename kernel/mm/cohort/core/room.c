@@ -331,15 +331,16 @@ static bool cohort_cma_first(const struct cohort_request *rq, struct zone *zone)
 static noinline struct page *cohort_zone_refill(const struct cohort_request *rq,
 						struct zone *zone)
 {
+	/* While memory goes offline none may be at hand: the others would go back at once. */
+	unsigned int nr, want = cohort_pcp_disabled(zone) ? 1 : COHORT_ROUND;
 	struct cohort_room *room = cohort_room_need(rq->dom, zone);
 	struct page *page[COHORT_ROUND];
-	unsigned int nr;
 
 	if (!room)
 		return NULL;
-	nr = cohort_room_take(room, page, COHORT_ROUND);
+	nr = cohort_room_take(room, page, want);
 	if (!nr && !cohort_cma_first(rq, zone))
-		nr = READ_ONCE(cohort_scheme)->refill(rq, room, page, COHORT_ROUND);
+		nr = READ_ONCE(cohort_scheme)->refill(rq, room, page, want);
 	if (!nr)
 		return NULL;
 	if (--nr)

@@ -458,6 +458,26 @@ static void cohort_domain_test_destroy_drains(struct kunit *test)
 	KUNIT_EXPECT_GE(test, cohort_test_buddy_order(page), (int)cohort_block_order());
 }
 
+/* Numbers of processes share slots: what one does is no use by the other, nor none. */
+static void cohort_domain_test_shared_slot(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int other = ct->dom->id + COHORT_SLOTS - COHORT_KEPT - 1;
+	struct zone *zone;
+
+	cohort_test_take(test, 4);
+	zone = page_zone(ct->page[0]);
+	migrate_disable();
+	cohort_test_drop(test, 0, 3);
+	cohort_magazine_drain(zone, raw_smp_processor_id(), other);
+	cohort_magazine_age(zone);
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 3);
+	KUNIT_EXPECT_NULL(test, cohort_magazine_take(zone, other, NULL));
+	cohort_magazine_age(zone);
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
+}
+
 static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_fullest_first),
 	KUNIT_CASE(cohort_domain_test_room_per_zone),
@@ -479,6 +499,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_breach_taint),
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
 	KUNIT_CASE(cohort_domain_test_destroy_drains),
+	KUNIT_CASE(cohort_domain_test_shared_slot),
 	{}
 };
 
