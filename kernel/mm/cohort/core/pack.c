@@ -296,12 +296,22 @@ static unsigned int cohort_pack_relieve(int nid)
 	return nr;
 }
 
+static bool cohort_pack_due(int nid)
+{
+	return cohort_node_excess(nid) || (cohort_packing() && cohort_node_short(nid, -1) >= 0);
+}
+
 static void cohort_pack_work(struct work_struct *work)
 {
 	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
 	unsigned int rounds = COHORT_PACK_ROUNDS, home;
 	struct cohort_room *room;
 
+	/* Each batch of reclaim wakes it: a run with nothing to do is none in vain. */
+	if (!cohort_pack_due(packer->nid)) {
+		WRITE_ONCE(packer->next, jiffies + HZ / 20);
+		return;
+	}
 	cohort_pack_drain();
 	home = cohort_pack_relieve(packer->nid);
 	while (rounds-- && cohort_packing() && (room = cohort_pack_next(packer->nid))) {

@@ -348,6 +348,25 @@ static void cohort_hazard_test_swaps_in_vain(struct kunit *test)
 		cohort_test_verify(test, addr + i * PAGE_SIZE, 1);
 }
 
+/* Reclaim wakes the worker while there are whole blocks enough: it leaves all CPUs alone. */
+static void cohort_hazard_test_nothing_to_pack(struct kunit *test)
+{
+	unsigned long headroom = cohort_headroom, addr = cohort_test_map(test, 1);
+	struct page *page;
+	bool drained;
+
+	WRITE_ONCE(cohort_headroom, 0);
+	/* Further apart no runs are. */
+	msleep(3500);
+	cohort_test_touch(test, addr, 1);
+	page = cohort_test_page_at(test, addr);
+	cohort_pack_wake(NODE_DATA(page_to_nid(page)));
+	flush_workqueue(cohort_wq);
+	drained = PageLRU(page);
+	WRITE_ONCE(cohort_headroom, headroom);
+	KUNIT_EXPECT_FALSE(test, drained);
+}
+
 /* A page that goes bad: a free one of a block, and one in use. */
 static void cohort_hazard_test_soft_offline(struct kunit *test)
 {
@@ -512,6 +531,7 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_zygote_forks),
 	KUNIT_CASE(cohort_hazard_test_lowmem_reserve),
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
+	KUNIT_CASE_SLOW(cohort_hazard_test_nothing_to_pack),
 	KUNIT_CASE(cohort_hazard_test_soft_offline),
 	KUNIT_CASE(cohort_hazard_test_locked_file),
 	KUNIT_CASE(cohort_hazard_test_swap_cache),
