@@ -433,11 +433,14 @@ unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 static void cohort_room_compact(struct cohort_room *room, bool may_wait,
 				unsigned int *blocks, unsigned int *moved)
 {
+	bool background = READ_ONCE(room->dom->class) == COHORT_BACKGROUND;
 	unsigned int rounds = READ_ONCE(room->nr_blocks);
 
 	while (rounds--) {
-		/* A process in the background fills no block: none is spared. */
-		if (READ_ONCE(room->dom->class) == COHORT_BACKGROUND)
+		/* A process in the background fills no block: none is spared.  It may come back. */
+		if (background && READ_ONCE(room->dom->class) != COHORT_BACKGROUND)
+			break;
+		if (background)
 			WRITE_ONCE(room->young, NULL);
 		if (!cohort_compact_block(room, may_wait, blocks, moved))
 			break;
@@ -470,8 +473,9 @@ void cohort_compact_work(struct work_struct *work)
 	struct cohort_domain *dom = container_of(to_delayed_work(work),
 						 struct cohort_domain, work);
 
-	/* Pages in another CPU's LRU batch cannot be isolated. */
-	if (cohort_compact_wanted(cohort_domain_free(dom), cohort_block_order())) {
+	/* It may be in front again.  Pages in another CPU's LRU batch cannot be isolated. */
+	if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
+	    cohort_compact_wanted(cohort_domain_free(dom), cohort_block_order())) {
 		cohort_pack_drain();
 		cohort_domain_compact(dom, true);
 	}

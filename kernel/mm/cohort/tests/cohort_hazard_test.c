@@ -367,6 +367,27 @@ static void cohort_hazard_test_nothing_to_pack(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, drained);
 }
 
+/* An app that is in front again before it is packed stays as it is. */
+static void cohort_hazard_test_comes_back(struct kunit *test)
+{
+	unsigned int pages = 8 * cohort_pages(), delay = cohort_compact_delay_ms;
+	unsigned long addr = cohort_test_map(test, pages), free;
+	struct cohort_domain *dom;
+
+	free = cohort_hazard_test_holes(test, addr, pages);
+	dom = current->mm->cohort;
+	KUNIT_ASSERT_GE(test, free, 3 * cohort_pages());
+	WRITE_ONCE(cohort_compact_delay_ms, 10 * MSEC_PER_SEC);
+	cohort_test_set_adj(900);
+	WRITE_ONCE(cohort_compact_delay_ms, delay);
+	cohort_test_set_adj(0);
+	flush_delayed_work(&dom->work);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(dom), free);
+	cohort_test_set_adj(900);
+	flush_delayed_work(&dom->work);
+	KUNIT_EXPECT_LT(test, cohort_domain_free(dom), free);
+}
+
 /* A page that goes bad: a free one of a block, and one in use. */
 static void cohort_hazard_test_soft_offline(struct kunit *test)
 {
@@ -532,6 +553,7 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_lowmem_reserve),
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
 	KUNIT_CASE_SLOW(cohort_hazard_test_nothing_to_pack),
+	KUNIT_CASE(cohort_hazard_test_comes_back),
 	KUNIT_CASE(cohort_hazard_test_soft_offline),
 	KUNIT_CASE(cohort_hazard_test_locked_file),
 	KUNIT_CASE(cohort_hazard_test_swap_cache),
