@@ -9,6 +9,8 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
+#include <linux/psi.h>
+#include <linux/sched/mm.h>
 #include <linux/vmstat.h>
 #include <trace/events/cohort.h>
 
@@ -154,10 +156,18 @@ bool cohort_region_room(int nid, int highest_zoneidx)
 	struct cohort_block *blk;
 	LIST_HEAD(victims);
 	LIST_HEAD(survivors);
+	unsigned long stall;
+	unsigned int flags;
+	bool freed;
 
 	room = cohort_cache_victims(nid, highest_zoneidx, &blk, &victims, &survivors);
 	if (!room)
 		return false;
 	list_splice_tail_init(&victims, &survivors);
-	return cohort_cache_settle(room, blk, &survivors, 0);
+	psi_memstall_enter(&stall);
+	flags = memalloc_noreclaim_save();
+	freed = cohort_cache_settle(room, blk, &survivors, 0);
+	memalloc_noreclaim_restore(flags);
+	psi_memstall_leave(&stall);
+	return freed;
 }

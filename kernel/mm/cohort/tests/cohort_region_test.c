@@ -292,8 +292,17 @@ static void cohort_region_test_hole(struct kunit *test)
 	folio_put(folio);
 }
 
+static bool cohort_region_test_reclaims;
+
+static int cohort_region_test_migrate(struct address_space *mapping, struct folio *dst,
+				      struct folio *src, enum migrate_mode mode)
+{
+	cohort_region_test_reclaims |= !(current->flags & PF_MEMALLOC);
+	return filemap_migrate_folio(mapping, dst, src, mode);
+}
+
 static const struct address_space_operations cohort_region_test_aops = {
-	.migrate_folio = filemap_migrate_folio,
+	.migrate_folio = cohort_region_test_migrate,
 };
 
 /* One more page of a file, with its index in it. */
@@ -341,7 +350,9 @@ static void cohort_region_test_room(struct kunit *test)
 	lru_add_drain_all();
 	cohort_domain_drain(cohort_region_domain(COHORT_CACHE));
 
+	cohort_region_test_reclaims = false;
 	KUNIT_EXPECT_TRUE(test, cohort_region_room(nid, MAX_NR_ZONES - 1));
+	KUNIT_EXPECT_FALSE(test, cohort_region_test_reclaims);
 	KUNIT_EXPECT_EQ(test, cohort_test_isolated(), isolated);
 	for (i = 0; i < nr; i += 4) {
 		folio = filemap_get_folio(mapping, i);
