@@ -162,6 +162,8 @@ bool __cohort_moved(struct page *page, struct zone *zone, unsigned int order, in
 /**
  * __cohort_owned_pageblock() - has anything in a pageblock an owner?
  * @page: any page of it
+ *
+ * Without the lock a guess, for compaction.
  */
 bool __cohort_owned_pageblock(const struct page *page)
 {
@@ -171,7 +173,7 @@ bool __cohort_owned_pageblock(const struct page *page)
 	for (; at < end; at += cohort_pages()) {
 		struct cohort_block *blk = cohort_block_of(at);
 
-		if (blk && blk->room)
+		if (blk && READ_ONCE(blk->id))
 			return true;
 	}
 	return false;

@@ -460,9 +460,12 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 	unsigned int i, blocks = 0, moved = 0;
 
 	cohort_domain_drain(dom);
-	for (i = 0; i < cohort_nr_rooms(); i++)
-		if (dom->room[i])
-			cohort_room_compact(dom->room[i], may_wait, &blocks, &moved);
+	for (i = 0; i < cohort_nr_rooms(); i++) {
+		struct cohort_room *room = READ_ONCE(dom->room[i]);
+
+		if (room)
+			cohort_room_compact(room, may_wait, &blocks, &moved);
+	}
 	trace_cohort_domain_compact(dom->kind, blocks, moved, cohort_domain_free(dom));
 	count_vm_events(COHORT_COMPACT, blocks);
 	return blocks;

@@ -187,8 +187,11 @@ unsigned long cohort_domain_free(const struct cohort_domain *dom)
 	unsigned long nr = 0;
 	unsigned int i;
 
-	for (i = 0; i < cohort_nr_rooms(); i++)
-		nr += dom->room[i] ? READ_ONCE(dom->room[i]->nr_free) : 0;
+	for (i = 0; i < cohort_nr_rooms(); i++) {
+		const struct cohort_room *room = READ_ONCE(dom->room[i]);
+
+		nr += room ? READ_ONCE(room->nr_free) : 0;
+	}
 	return nr;
 }
 
@@ -200,8 +203,11 @@ unsigned int cohort_domain_blocks(const struct cohort_domain *dom)
 {
 	unsigned int i, nr = 0;
 
-	for (i = 0; i < cohort_nr_rooms(); i++)
-		nr += dom->room[i] ? READ_ONCE(dom->room[i]->nr_blocks) : 0;
+	for (i = 0; i < cohort_nr_rooms(); i++) {
+		const struct cohort_room *room = READ_ONCE(dom->room[i]);
+
+		nr += room ? READ_ONCE(room->nr_blocks) : 0;
+	}
 	return nr;
 }
 

@@ -135,7 +135,7 @@ void cohort_class_note(struct task_struct *task)
 
 	smp_mb();	/* pairs with the one in cohort_mm_create() */
 	dom = READ_ONCE(task->mm->cohort);
-	if (!dom || dom->class == class)
+	if (!dom || READ_ONCE(dom->class) == class)
 		return;
 	trace_cohort_class_change(task_pid_nr(task), dom->class, class);
 	WRITE_ONCE(dom->class, class);

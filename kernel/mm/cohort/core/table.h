@@ -152,7 +152,8 @@ static inline unsigned int cohort_block_lists(const struct cohort_block *blk)
 /* The number of the domain that has a frame; see cohort_owner_id(). */
 static inline unsigned int cohort_block_id(const struct cohort_block *blk, unsigned long pfn)
 {
-	unsigned int id = READ_ONCE(blk->id);
+	/* Pairs with the release in cohort_block_enter(): these are its frames. */
+	unsigned int id = smp_load_acquire(&blk->id);
 
 	return id && (pfn ^ READ_ONCE(blk->pfn)) >> READ_ONCE(blk->order) == 0 ? id : 0;
 }

@@ -27,7 +27,7 @@
 #define COHORT_HEAP_ORDERS	3
 #define COHORT_MAX_HEAP_ORDER	9
 
-/* Orders of a set of the CPB: a slot is one word of a map. */
+/* Orders of a set of the CPB. */
 #define COHORT_MIN_SET_ORDER	1
 #define COHORT_MAX_SET_ORDER	4
 #define COHORT_SET_PAGES	(1U << COHORT_MAX_SET_ORDER)
