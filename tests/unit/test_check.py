@@ -89,11 +89,12 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
     return stand_in
 
 
+@pytest.mark.parametrize("option", ["--compile", "--check"])
 def test_the_tree_stays_and_make_sees_it_patched(
-    tree: Path, make: Make, cohort: Callable[..., Outcome]
+    tree: Path, make: Make, option: str, cohort: Callable[..., Outcome]
 ) -> None:
     before = snapshot(tree)
-    done = cohort("kernel", "patch", "--tree", tree, "--compile", "--config", "x86_64")
+    done = cohort("kernel", "patch", "--tree", tree, option, "--config", "x86_64")
     assert done.code == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "compiles: 1 files and mm/cohort (x86_64)"
     assert snapshot(tree) == before

@@ -89,9 +89,10 @@ def tree(make_tree: Callable[..., Path], make_series: Callable[..., Path]) -> Pa
     return made
 
 
-def test_the_report(tree: Path, cohort: Callable[..., Outcome]) -> None:
+@pytest.mark.parametrize("option", ["--frozen", "--report"])
+def test_the_report(tree: Path, option: str, cohort: Callable[..., Outcome]) -> None:
     before = snapshot(tree)
-    done = cohort("kernel", "patch", "--tree", tree, "--frozen")
+    done = cohort("kernel", "patch", "--tree", tree, option)
     assert (done.code, done.stdout) == (0, REPORT)
     assert snapshot(tree) == before
 

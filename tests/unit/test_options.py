@@ -31,9 +31,17 @@ def words() -> Iterator[tuple[str, str, click.Option]]:
                 yield from ((word, verb, option) for word in option.opts)
 
 
+SECOND = {("kernel patch", "--check"), ("kernel patch", "--report")}
+"""Second names of an option, which other verbs have for something else: those that were asked for
+when the option was made."""
+
+
 def test_a_word_is_the_same_option_on_every_verb() -> None:
     kinds: dict[str, set[tuple[object, ...]]] = {}
-    for word, _, option in words():
+    for word, verb, option in words():
+        if (verb, word) in SECOND:
+            assert option.opts[0] != word
+            continue
         kind = (option.name, type(option.type), option.is_flag, option.multiple)
         kinds.setdefault(word, set()).add(kind)
     assert {word: found for word, found in kinds.items() if len(found) > 1} == {}
@@ -41,7 +49,8 @@ def test_a_word_is_the_same_option_on_every_verb() -> None:
 
 @pytest.mark.parametrize("word", ["--check", "--report", "--root"])
 def test_a_word_that_had_two_meanings_is_of_one_verb(word: str) -> None:
-    assert len({verb for found, verb, _ in words() if found == word}) == 1
+    found = {verb for known, verb, _ in words() if known == word and (verb, word) not in SECOND}
+    assert len(found) == 1
 
 
 def test_an_option_has_the_same_word_on_every_verb() -> None:

@@ -634,7 +634,8 @@ def test_every_step_of_the_day_is_a_function() -> None:
     assert named == set(re.findall(r"^step_(\w+)\(\)", script, re.MULTILINE))
 
 
-def test_options_that_exclude_each_other(cohort: Callable[..., Ended]) -> None:
-    done = cohort("suite", "fio", "--config", "base,x86_64", "--debug")
+@pytest.mark.parametrize("option", ["--config", "--kernel"])
+def test_options_that_exclude_each_other(option: str, cohort: Callable[..., Ended]) -> None:
+    done = cohort("suite", "fio", option, "base,x86_64", "--debug")
     assert done.code == 2
     assert "--config does not go with --debug" in done.stderr

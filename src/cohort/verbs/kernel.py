@@ -36,10 +36,20 @@ def fetch() -> None:
 @click.option("--revert", is_flag=True, help="Take Cohort off again, to the byte.")
 @click.option("--dry-run", is_flag=True, help="Say where each hunk belongs and change nothing.")
 @click.option(
-    "--compile", "compiles", is_flag=True, help="Compile what is touched, beside the tree."
+    "--compile",
+    "--check",
+    "compiles",
+    is_flag=True,
+    help="Compile what is touched, beside the tree.",
 )
 @config(f"For --compile: fragments, or a .config to begin with [default: {FRAGMENTS}].")
-@click.option("--frozen", "counts", is_flag=True, help="Count what a frozen kernel would keep.")
+@click.option(
+    "--frozen",
+    "--report",
+    "counts",
+    is_flag=True,
+    help="Count what a frozen kernel would keep.",
+)
 def patch(
     tree: Path | None, revert: bool, dry_run: bool, compiles: bool, config: str | None, counts: bool
 ) -> None:

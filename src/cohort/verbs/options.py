@@ -96,9 +96,11 @@ def memory(default: str) -> Callable[[Command], Command]:
 
 
 def config(said: str, default: str | None = None) -> Callable[[Command], Command]:
-    """`--config`: of what a kernel's configuration is made."""
+    """`--config`, or `--kernel`: of what a kernel's configuration is made."""
     shown = default is not None
-    return click.option("--config", "config", default=default, show_default=shown, help=said)
+    return click.option(
+        "--config", "--kernel", "config", default=default, show_default=shown, help=said
+    )
 
 
 JSON = as_json("the table")
