@@ -140,14 +140,31 @@ def write_bytes(path: Path, content: bytes) -> None:
         return
     # Not before: what a pipe's link in /proc leads to has no name.
     path = path.resolve()
-    # Of this thread alone: others may be writing the same file.
-    part = path.with_name(f"{path.name}.{get_native_id()}.part")
+    part = _part(path)
     try:
         part.write_bytes(content)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def try_to_write(path: Path) -> None:
+    """OSError if `path` cannot be written by write_bytes. What is there stays as it is."""
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe, which a try would reach
+    path = path.resolve()
+    part = _part(path)
+    try:
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _part(path: Path) -> Path:
+    """A file beside `path` of this thread alone: others may be writing the same one."""
+    return path.with_name(f"{path.name}.{get_native_id()}.part")
 
 
 @contextmanager

@@ -138,7 +138,9 @@ def test_a_file_without_a_place_is_told_before_anything_is_run(
     done = cohort(*words, tmp_path / "a file" / "there" / "x")
     assert (done.code, "a file" in done.stderr) == (8, True), done.stderr
     assert cohort(*words, tmp_path / "new" / "there" / "x").code == 5
-    assert (tmp_path / "new" / "there").is_dir()
+    assert list((tmp_path / "new" / "there").iterdir()) == []
+    done = cohort(*words, "/proc/x")  # a place in which nothing can be made, also by root
+    assert (done.code, "/proc/x" in done.stderr, ".part" in done.stderr) == (8, True, False)
 
 
 def test_a_missing_tool(

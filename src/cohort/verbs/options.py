@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cohort import host
 from cohort.errors import UsageError
 from cohort.vm.machine import LARGE_PAGE, PAGE
 
@@ -49,11 +50,12 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def make_room(*files: Path | None) -> None:
-    """Make the directories of files to be written, before anything is run: what has no place should
-    not be found when all runs are made. OSError as mkdir has it."""
+    """Make the directories of files to be written, before anything is run: what has no place, or
+    one that cannot be written, should not be found when all runs are made. OSError says why."""
     for file in files:
         if file is not None:
             file.absolute().parent.mkdir(parents=True, exist_ok=True)
+            host.try_to_write(file)
 
 
 ACCEL = click.option(
