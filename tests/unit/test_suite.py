@@ -63,6 +63,7 @@ def test_every_suite_of_the_lab_is_well_formed() -> None:
         ('title = "t"\n[case]\n"a b" = "x"\n', ":3:.*is no name of a case"),
         ('title = "t"\nlimit_s = 0\n[case]\na = "x"\n', ":2: limit_s: must be at least a second"),
         ('title = "t"\n[case]\na = " "\n', ":3: case.a: must be a command"),
+        ('title = "t"\n[case]\n', ":2: case: .*at least 1 item"),
         ('title = "t"\narchives = ["A b"]\n[case]\na = "x"\n', ":2: archives.*no name of a Debian"),
         ('title = "t"\n[longer]\nb = 9\n[case]\na = "x"\n', "longer: no case b"),
     ],
@@ -606,13 +607,13 @@ def test_knobs_of_the_phones_storage_are_the_roots(tmp_path: Path) -> None:
     assert "read_ahead_kb" not in conf and "write /proc/sys/vm/" in conf
 
 
-@pytest.mark.parametrize("memory", ["0", "-1", "9999999"])
+@pytest.mark.parametrize("memory", ["0", "-1", "1", "47", "9999999"])
 def test_memory_is_checked_before_anything_is_built(
     cohort: Callable[..., Ended], own_out: Path, memory: str
 ) -> None:
     done = cohort("suite", "fio", "--memory", memory)
     assert done.code == 2
-    assert f"memory must be 1 to 1048576 MiB, not {memory}" in done.stderr
+    assert f"memory must be 48 to 1048576 MiB, not {memory}" in done.stderr
     done = cohort("suite", "fio", "--policies", "none,vnode", "--memory", "256")
     assert done.code == 2
     assert "policy vnode: cmdline" in done.stderr

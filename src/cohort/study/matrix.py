@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cohort import runs, tomlfile
+from cohort import named, runs, tomlfile
 from cohort.errors import UsageError
 from cohort.policy import Policy, load_policy
 from cohort.results.runs import Result, measure
@@ -57,7 +57,8 @@ def columns_of(study: Study, wanted: Sequence[str] = ()) -> tuple[Column, ...]:
     labels = [column.label for column in columns]
     for label in wanted:
         if label not in labels:
-            raise UsageError(f"{study.name} has no column {label!r}", f"there are: {labels}")
+            hint = named.hint(label, labels, "there are")
+            raise UsageError(f"{study.name} has no column {label!r}", hint)
     return tuple(column for column in columns if not wanted or column.label in wanted)
 
 

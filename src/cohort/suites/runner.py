@@ -23,6 +23,8 @@ from cohort.vm import guest, machine
 from cohort.vm.boot import Boot, Count
 from cohort.vm.machine import VmSpec
 
+LEAST_MEMORY_MB = 48
+"""With less the suites' kernel does not boot, even into a small initramfs."""
 BOOT_LIMIT_S = 600.0
 SETUP_LIMIT_S = 600.0
 SILENT_S = 600.0
@@ -47,8 +49,9 @@ class Machine:
 
     def check(self, policy: Policy) -> None:
         """UsageError if there is no such machine, or it cannot have what the policy asks for."""
-        if not 1 <= self.memory_mb <= MOST_MEMORY_MB:
-            raise UsageError(f"memory must be 1 to {MOST_MEMORY_MB} MiB, not {self.memory_mb}")
+        if not LEAST_MEMORY_MB <= self.memory_mb <= MOST_MEMORY_MB:
+            bounds = f"{LEAST_MEMORY_MB} to {MOST_MEMORY_MB} MiB"
+            raise UsageError(f"memory must be {bounds}, not {self.memory_mb}")
         where = f"policy {policy.name}: cmdline"
         switches.check_machine(self.switches(policy), self.memory_mb, self.cpus, where)
 

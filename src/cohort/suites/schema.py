@@ -84,7 +84,7 @@ class Suite(BaseModel):
     longer: dict[CaseName, Seconds] = {}
     skip: list[int] = [4]
     setup: list[Command] = []
-    case: dict[CaseName, Command]
+    case: Annotated[dict[CaseName, Command], Field(min_length=1)]
     files: Path | None = None
 
     @property
@@ -104,6 +104,8 @@ def suite_names() -> list[str]:
 
 def load_suite(name: str) -> Suite:
     """The suite of that name, or in the TOML file at that path; UsageError for a bad one."""
+    if name == "scale":
+        raise UsageError("scale is a verb, not a suite", "cohort scale none region")
     path = named.find("suite", name, paths.SUITES, suite_names())
     return _validate(path, tomlfile.read(path, "suite")[1], path.stem)
 

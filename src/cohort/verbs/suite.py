@@ -85,7 +85,7 @@ def command(
         raise UsageError("--config does not go with --debug", "name the fragment debug instead")
     suite = load_suite(name) if directory is None else load_directory(directory, name)
     suite = choose_cases(suite, cases)
-    loaded = load_policies(list(dict.fromkeys(policies.split(","))))
+    loaded = load_policies(_names(policies))
     specs = [_kernel_spec(policy, config, debug, arch, page_size) for policy in loaded]
     roots.check(rootfs, suite, specs[0].arch)
     memory_mb = suite.memory_mb if memory_mb is None else memory_mb
@@ -101,6 +101,14 @@ def command(
     if ktap is not None:
         host.write_text(ktap, output.ktap(outcomes))
     _judge(suite, outcomes)
+
+
+def _names(policies: str) -> list[str]:
+    """The names between the commas of --policies, each once; UsageError for none."""
+    names = [name for word in policies.split(",") if (name := word.strip())]
+    if not names:
+        raise UsageError("--policies names none", f"--policies {POLICIES}")
+    return list(dict.fromkeys(names))
 
 
 def show(suite: "Suite", outcomes: "Sequence[Outcome]", as_json: bool) -> None:
