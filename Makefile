@@ -17,12 +17,18 @@ SOURCE_VERSION := 6.12.117-1~deb12u1
 # What a phone of arm64 needs besides (make run ARCH=arm64).
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
 
+SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries userland
+POLICIES := none,region,cpb,pcpa,vnode
+# On one CPU there is no room for two nodes.
+POLICIES_adversaries := none,region,cpb,pcpa
+SUITE_PACKAGES := debootstrap libcap-dev libfuse-dev libnuma-dev liburing-dev rsync
+
 LAUNCHES := 200
 SEED := 1
 ARCH := x86_64
 REPORT := out/report.html
 
-.PHONY: run test night unit packages venv clean
+.PHONY: run test night suites unit packages venv clean
 .DEFAULT_GOAL := run
 
 run: PACKAGES += $(if $(filter arm64,$(ARCH)),$(ARM64_PACKAGES))
@@ -38,6 +44,15 @@ test: packages venv
 night: PACKAGES += $(TEST_PACKAGES)
 night: packages venv
 	$(VENV)/bin/pytest -v --durations=15 -n auto --maxprocesses 4 --dist worksteal -m night
+
+# All of it, and what others wrote under several policies: a night on a machine of its own. One that
+# fails or differs does not keep the next from running; the end tells which did.
+suites: PACKAGES += $(TEST_PACKAGES) $(SUITE_PACKAGES)
+suites: packages venv
+	@failed=; $(MAKE) night || failed=night; \
+	$(foreach suite,$(SUITES), $(COHORT) suite $(suite) --junit out/suites/$(suite).xml \
+		--policies $(or $(POLICIES_$(suite)),$(POLICIES)) || failed="$$failed $(suite)";) \
+	[ -z "$$failed" ] || { echo "failed, or differ: $$failed" >&2; exit 1; }
 
 # Seconds, not minutes: no kernel, no guest.
 unit: venv
