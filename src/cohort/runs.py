@@ -153,14 +153,16 @@ class RunDir:
         return _read_object(self.path / "metrics.json")
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The guest's records in order; Failed names a line that is none."""
+        """The guest's records in order; Failed names a line that is none, and tells of a file that
+        was cut short."""
         path = self.path / "records.jsonl"
+        record: dict[str, Any] = {}
         with path.open(encoding="utf-8", errors=BAD_BYTES) as file:
             for number, line in enumerate(file, 1):
-                try:
-                    yield json.loads(line)
-                except ValueError as error:
-                    raise Failed(f"{path}:{number}: not a record: {line[:80]!r}") from error
+                record = _read_record(line, f"{path}:{number}")
+                yield record
+        if record.get("r") != "end":
+            raise Failed(f"{path}: cut short: the guest's last record is not there", MAKE_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -568,6 +570,17 @@ def _raise_first(futures: "Sequence[Future[Any]]") -> None:
 
 def _ignore(done: int, total: int) -> None:
     """Nobody watches."""
+
+
+def _read_record(line: str, where: str) -> dict[str, Any]:
+    """A line of what a guest said; Failed, beginning with `where`, for one that is no record."""
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise Failed(f"{where}: not a record: {line[:80]!r}") from error
+    if not isinstance(record, dict):
+        raise Failed(f"{where}: not a record: {line[:80]!r}")
+    return record
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from cohort import paths
 from cohort.errors import Failed, GuestError
 from cohort.results import record_schema
 from cohort.runs import RunDir
+from made_runs import END
 
 GUEST = paths.ROOT / "guest"
 NOTE = {"r": "note", "t": 1, "text": "x"}
@@ -90,7 +91,24 @@ def test_what_the_guest_escapes_is_read_back(tmp_path: Path) -> None:
         f'{{"r":"note","t":1,"text":"{escaped}"}}\n{{ "text": "\u2028", "t":2,"r":"note"}}\n'
     )
     record_schema.check_file(path)
-    assert [x["text"] for x in RunDir(tmp_path).records()] == [said, "\u2028"]
+    path.write_text(f"{path.read_text()}{json.dumps(END)}\n")
+    assert [x.get("text") for x in RunDir(tmp_path).records()] == [said, "\u2028", None]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", "records.jsonl: cut short"),
+        ('{"r":"note","t":1,"text":"x"}\n', "records.jsonl: cut short"),
+        ('{"r":"note","t":1,"te', "records.jsonl:1: not a record"),
+        ("3\n", "records.jsonl:1: not a record"),
+    ],
+)
+def test_records_that_are_cut_short_are_of_no_run(said: str, told: str, tmp_path: Path) -> None:
+    """A disk that was full when a run was copied: half of its launches are another workload."""
+    (tmp_path / "records.jsonl").write_text(said)
+    with pytest.raises(Failed, match=told):
+        list(RunDir(tmp_path).records())
 
 
 def test_a_byte_that_is_no_text_is_told_and_not_a_crash(tmp_path: Path) -> None:

@@ -352,6 +352,7 @@ def make_run(path: Path, spec: RunSpec) -> Path:
         {"r": "launch", "n": 1, "app": "a", "kind": "cold", "ns": 1},
         {"r": "sample", "t": 1, "n": 1, "buddy": [["Normal", *free]], "vm": [1], "alive": 1,
          "cached": 0, "cpu": []},
+        {"r": "end", "t": 2, "ok": True, "launches": 1},
     ]  # fmt: skip
     (path / "records.jsonl").write_text("\n".join(json.dumps(x) for x in records))
     meta = {"policy": spec.policy.name, "seed": spec.seed, "workload": spec.workload}

@@ -65,6 +65,7 @@ def run(tmp_path: Path) -> RunDir:
          "zero_ns": None, "o8": 0, "o4": 0, "o0": 1, "other": 0},
         sample | {"t": 2000, "n": 1, "vm": [90, 20, 17, 2, 3, 5]},
         {"r": "map", "t": 2001, "n": 1, "cell_pages": 64, "base_pfn": 0, "cells": "."},
+        {"r": "end", "t": 2002, "ok": True, "launches": 1},
     ]  # fmt: skip
     (path / "records.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in records))
     return RunDir(path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cohort.errors import UsageError
-from cohort.verbs.options import FILE
+from cohort.verbs.options import FILE, make_room
 
 if TYPE_CHECKING:
     from cohort.results.runs import Result
@@ -39,10 +39,10 @@ def command(
 
     if last == bool(runs):
         raise UsageError("name run directories or say --last, one of the two")
+    output = (output or paths.out_dir() / "report.html").absolute()
+    make_room(output)
     results = _measure(export.recall() if last else runs)
     check_comparable(results, force)
-    output = (output or paths.out_dir() / "report.html").absolute()
-    output.parent.mkdir(parents=True, exist_ok=True)
     host.write_text(output, render_report(results, shlex.join(["cohort", *sys.argv[1:]])))
     if pictures is not None:
         pictures.mkdir(parents=True, exist_ok=True)
