@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from cohort import paths
@@ -13,7 +14,7 @@ from cohort.errors import Failed, UsageError
 from cohort.policy import load_policy
 from cohort.results import collect, pages
 from cohort.results.pages import Home
-from cohort.results.query import ask
+from cohort.results.query import ask, export
 from cohort.results.records import Record, read_set, write_set
 from cohort.runs import RunSpec, check_run
 from cohort.study.matrix import Options, columns_of, specs_of
@@ -351,7 +352,8 @@ def test_runs_are_named_in_one_way(home: Home, cohort: Cohort, own_out: Path) ->
     assert "one of the four" in cohort("results", "add", "small", own_out, "--last").stderr
     assert "no finished run is there" in cohort("results", "add", "small", own_out).stderr
     assert "a set is called by" in cohort("results", "add", "../x", own_out / "runs").stderr
-    assert "one of the two" in cohort("results", "--check", "--sql", "SELECT 1").stderr
+    assert "one of the three" in cohort("results", "--check", "--sql", "SELECT 1").stderr
+    assert "one of the three" in cohort("results", "--check", "--parquet", own_out).stderr
 
 
 STUDY = """
@@ -530,7 +532,7 @@ def test_a_text_without_a_query_is_told(made: Home, cohort: Cohort, query: str) 
     assert (done.code, "there is no query in it" in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.parametrize("words", ["--check", "--json", "--sql broken"])
+@pytest.mark.parametrize("words", ["--check", "--json", "--sql broken", "--parquet x"])
 def test_options_of_the_pages_go_with_no_other_verb(made: Home, cohort: Cohort, words: str) -> None:
     done = cohort("results", *words.split(), "history")
     assert (done.code, "do not go with history" in done.stderr) == (2, True), done.stderr
@@ -550,6 +552,32 @@ def test_a_wheel_asks_the_runs_that_were_made(
         assert (done.code, done.stdout) == (0, '[{"n": 6}]\n'), done.stderr
     kept = cohort("results", "--sql", "SELECT * FROM runs")
     assert (kept.code, "the records are in a checkout" in kept.stderr) == (4, True)
+
+
+def test_the_tables_are_files_for_other_programs(
+    home: Home, cohort: Cohort, tmp_path: Path
+) -> None:
+    """What pandas reads of them is what a query answers."""
+    assert cohort("results", "add", "small", paths.out_dir() / "runs").code == 0
+    into = tmp_path / "it's new" / "tables"
+    done = cohort("results", "--parquet", into)
+    assert done.code == 0, done.stderr
+    written = [Path(line) for line in done.stdout.splitlines()]
+    assert written == [into / f"{name}.parquet" for name in ("runs", "made", "events")]
+    assert sorted(into.iterdir()) == sorted(written), "no part is left"
+    for path in written:
+        count = f"SELECT count(*) AS n FROM {path.stem}"
+        asked = json.loads(cohort("results", "--json", "--sql", count).stdout)[0]["n"]
+        assert duckdb.read_parquet(str(path)).shape[0] == asked > 0
+    kills = duckdb.read_parquet(str(written[0])).project("kills").fetchall()
+    assert kills == ask(home.records, paths.made("runs"), "SELECT kills FROM runs")[1]
+    assert cohort("results", "--parquet", "/proc/x").code == 8
+    assert cohort("results", "--parquet", written[0]).code == 2
+
+
+def test_without_runs_no_table_is_written(own_out: Path, cohort: Cohort, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no finished runs"):
+        export(None, paths.made("runs"), tmp_path / "tables")
 
 
 def test_a_long_cell_is_folded_and_not_cut(made: Home, cohort: Cohort) -> None:

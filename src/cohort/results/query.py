@@ -2,6 +2,7 @@
 guests of these said."""
 
 import logging
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import duckdb
 import pandas as pd
 
+from cohort import host
 from cohort.errors import CohortError, Failed, Skipped, UsageError
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
@@ -75,6 +77,38 @@ def ask(records: Path | None, runs: Path, sql: str) -> Answer:
             return [str(column[0]) for column in found.description or ()], found.fetchall()
         except duckdb.Error as error:
             raise UsageError(f"--sql: {error}", tables_in_words()) from error
+
+
+def export(records: Path | None, runs: Path, into: Path) -> list[Path]:
+    """Write the tables that have rows to Parquet files in the directory `into`, each in place of
+    what it was; returns the files. UsageError if no table has any, Failed as for `ask`, and OSError
+    for a directory that cannot be written."""
+    directories = sorted(path.parent for path in runs.glob("*/meta.json"))
+    into.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect() as database:
+        frames = {KEPT: _kept(records)} if records else {}
+        frames[MADE] = _made(directories)
+        tables = [name for name, frame in frames.items() if not frame.empty]
+        for name in tables:
+            database.register(name, frames[name])
+        if directories:
+            _load_events(database, directories)
+            tables.append(SAID)
+        if not tables:
+            raise UsageError(*_EMPTY[MADE])
+        return [_write_table(database, name, into / f"{name}.parquet") for name in tables]
+
+
+def _write_table(database: duckdb.DuckDBPyConnection, name: str, path: Path) -> Path:
+    """Write a table as a Parquet file: the old one, or the whole new one, but never a part."""
+    host.try_to_write(path)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        database.table(name).write_parquet(str(part))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
 
 
 def tables_in_words() -> str:

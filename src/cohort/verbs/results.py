@@ -19,38 +19,56 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a page is not its records.")
 @click.option("--sql", metavar="QUERY", help="Ask the tables `runs`, `made` and `events`.")
 @JSON
+@click.option(
+    "--parquet",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write these tables there, a Parquet file each.",
+)
 @click.pass_context
-def command(context: click.Context, check: bool, sql: str | None, as_json: bool) -> None:
+def command(
+    context: click.Context, check: bool, sql: str | None, as_json: bool, parquet: Path | None
+) -> None:
     """Make README's table and the pages in docs/results that have a template.
 
     Prints which pages were not up to date. --sql asks with DuckDB instead: of the runs that are
     kept as records (`runs`), of those in out/runs (`made`), and of what their guests said
-    (`events`).
+    (`events`); --parquet writes these tables to files for other programs.
     """
     if context.invoked_subcommand is not None:
-        if check or sql is not None or as_json:
+        if check or sql is not None or as_json or parquet is not None:
             raise UsageError(
-                f"--check, --sql and --json do not go with {context.invoked_subcommand}",
+                f"--check, --sql, --json and --parquet do not go with {context.invoked_subcommand}",
                 "leave them out",
             )
         return
     # Imported here: `cohort results --help` should not wait for pandas.
     from cohort.results import pages
 
-    if check and sql is not None:
-        raise UsageError("--check or --sql, one of the two")
+    if [check, sql is not None, parquet is not None].count(True) > 1:
+        raise UsageError("--check, --sql or --parquet, one of the three")
     if as_json and sql is None:
         raise UsageError("--json is how --sql answers", "leave it out, or ask something")
-    if sql is not None:
-        from cohort import paths
-        from cohort.results.query import ask
-
-        records = pages.Home(paths.CHECKOUT).records if paths.CHECKOUT else None
-        show(ask(records, paths.made("runs"), sql), as_json)
+    if sql is not None or parquet is not None:
+        _tables(sql, as_json, parquet)
     elif check:
         pages.refuse(pages.check(_home()))
     else:
         for path in pages.write(_home()):
+            click.echo(path)
+
+
+def _tables(sql: str | None, as_json: bool, parquet: Path | None) -> None:
+    """Answer a query of the tables, or write them to files and print which."""
+    from cohort import paths
+    from cohort.results import pages, query
+
+    records = pages.Home(paths.CHECKOUT).records if paths.CHECKOUT else None
+    made = paths.made("runs")
+    if sql is not None:
+        show(query.ask(records, made, sql), as_json)
+    if parquet is not None:
+        for path in query.export(records, made, parquet):
             click.echo(path)
 
 
