@@ -51,6 +51,8 @@ PACKAGES = {
     "setpriv": "util-linux",
     "ssh": "openssh-client",
     "tar": "tar",
+    "umount": "mount",
+    "unshare": "util-linux",
     "xz": "xz-utils",
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from cohort import host, paths
-from cohort.errors import BuildError, Skipped, UsageError
+from cohort.errors import BuildError, HostError, Skipped, UsageError
 from cohort.kernel.build import find_arch
 from cohort.phone import programs
 from cohort.phone.initramfs import Member
@@ -24,6 +24,7 @@ PACKAGES = ("fio", "libcap2", "libnuma1", "liburing2", "procps", "stress-ng")
 """What every root has beside Debian's minimum: one serves all suites that need no more, as each
 takes minutes."""
 RELEASE = Path("/etc/os-release")
+MOUNTS = Path("/proc/self/mounts")
 HOME = "suite"
 """Where the files of a suite are, below the root."""
 HOST = "x86_64"
@@ -79,8 +80,8 @@ def codename() -> str:
 def debian(packages: Sequence[str] = ()) -> Path:
     """A directory with Debian's minimum, PACKAGES and `packages`, made once for their versions.
 
-    Raises MissingTool without debootstrap, Skipped for another user than root, and BuildError
-    with debootstrap's last line.
+    Raises MissingTool without debootstrap, Skipped for another user than root, BuildError with
+    debootstrap's last line, and HostError if an earlier one's mounts do not go.
     """
     tool, release = host.need("debootstrap"), codename()
     wanted = (*PACKAGES, *packages)
@@ -94,14 +95,33 @@ def debian(packages: Sequence[str] = ()) -> Path:
                 )
             log.info("making a Debian root file system, which takes minutes")
             part = made.with_suffix(".part")
-            shutil.rmtree(part, ignore_errors=True)
+            _clear(part)
             words = ["--variant=minbase", f"--include={','.join(wanted)}", release, str(part)]
-            done = host.run([tool, *words])
+            done = host.run([*_apart(), tool, *words])
             if done.returncode:
                 last = (done.stdout + done.stderr).strip().splitlines()[-1:]
                 raise BuildError(f"debootstrap failed: {' '.join(last)}", f"{part}/debootstrap")
             part.replace(made)
     return made
+
+
+def _apart() -> list[str | Path]:
+    """What debootstrap is called with, so that its mounts and processes end with it also when it is
+    killed: /proc would stay mounted below `out/`. Nothing where a container does not allow it."""
+    words: list[str | Path] = [host.need("unshare"), *("--mount", "--pid", "--fork")]
+    words.append("--kill-child")
+    return words if host.run([*words, "true"]).returncode == 0 else []
+
+
+def _clear(part: Path) -> None:
+    """Remove what was left of an interrupted call, its mounts first: what is removed through one is
+    the host's. HostError, with all still there, if one does not go."""
+    lines = MOUNTS.read_text().splitlines()
+    places = [place for line in lines if (place := Path(line.split()[1])).is_relative_to(part)]
+    for place in reversed(places):
+        if host.run([host.need("umount"), place]).returncode:
+            raise HostError(f"{place} is still mounted", f"umount {place}")
+    shutil.rmtree(part, ignore_errors=True)
 
 
 def image(files: Path | None, packages: Sequence[str], size_mb: int) -> Path:
