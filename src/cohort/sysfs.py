@@ -16,26 +16,27 @@ def check(root: Path) -> None:
 
 
 def text(path: Path) -> str:
-    """A file's content without the blanks around it."""
-    return path.read_text().strip()
+    """A file's content without the blanks around it; a byte that is no text is a sign for it."""
+    return path.read_text(encoding="utf-8", errors="replace").strip()
 
 
 def number(path: Path) -> int:
     """A file of one number, decimal or with 0x in front. HostError for what is none."""
-    return _number(text(path), path)
+    return parse(text(path), path)
 
 
 def counts(path: Path) -> list[int]:
     """A file of numbers between blanks."""
-    return [_number(word, path) for word in text(path).split()]
+    return [parse(word, path) for word in text(path).split()]
 
 
 def table(path: Path) -> dict[str, int]:
-    """A file of lines "name value"; empty if it is not there."""
+    """A file of lines "name value"; empty if it is not there. HostError for a value that is no
+    number."""
     if not path.is_file():
         return {}
-    rows = (line.split() for line in path.read_text().splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+    rows = (line.split() for line in text(path).splitlines())
+    return {row[0]: parse(row[1], path) for row in rows if len(row) == 2}
 
 
 def page_kb(root: Path) -> int:
@@ -43,7 +44,7 @@ def page_kb(root: Path) -> int:
     zones have. This machine's where those files are not there."""
     files = (root / "proc/meminfo", root / "proc/zoneinfo")
     if all(x.is_file() for x in files):
-        memory, zones = (x.read_text() for x in files)
+        memory, zones = (text(x) for x in files)
         total = re.search(r"^MemTotal:\s+(\d+) kB$", memory, re.MULTILINE)
         pages = sum(int(n) for n in re.findall(r"^\s+managed\s+(\d+)$", zones, re.MULTILINE))
         if total and pages:
@@ -51,7 +52,8 @@ def page_kb(root: Path) -> int:
     return mmap.PAGESIZE >> 10
 
 
-def _number(said: str, path: Path) -> int:
+def parse(said: str, path: Path) -> int:
+    """A number that a file has, decimal or with 0x in front. HostError for what is none."""
     try:
         return int(said, 0)
     except ValueError as error:

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import count
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -166,8 +166,9 @@ def _free(path: Path) -> tuple[int, ...]:
     """Free blocks by order, all zones of /proc/buddyinfo together."""
     if not path.is_file():
         return ()
-    zones = [line.split()[4:] for line in path.read_text().splitlines()]
-    return tuple(sum(map(int, column)) for column in zip(*zones, strict=True))
+    zones = [line.split()[4:] for line in sysfs.text(path).splitlines()]
+    numbers = [[sysfs.parse(word, path) for word in zone] for zone in zones]
+    return tuple(sum(column) for column in zip_longest(*numbers, fillvalue=0))
 
 
 def _new_table(*columns: str) -> Table:

@@ -1,6 +1,7 @@
 """`cohort status` on a made-up machine."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ from click.testing import CliRunner
 
 from cohort.errors import HostError, Skipped
 from cohort.verbs.status import command
+from tests_support import Outcome
+
+Cohort = Callable[..., Outcome]
 
 NODE = {
     "nodes": "0",
@@ -155,3 +159,44 @@ def test_what_right_sized_reclaim_decided(machine: Path) -> None:
     assert "direct 5.0 %, background" in text
     write(top / "enabled", "0")
     assert "rightsize: off" in CliRunner().invoke(command, ["--root", str(machine)]).output
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("sys/kernel/mm/cohort/parked_kb", b"\xff"),
+        ("sys/kernel/mm/cohort/parked_kb", b"many"),
+        ("proc/vmstat", b"pgsteal_file many"),
+        ("proc/vmstat", b"pgsteal_file \xff"),
+        ("sys/kernel/mm/cohort/vnode/zoo/oom_kills", None),
+        ("sys/kernel/mm/cohort/rightsize/gap", None),
+        ("sys/fs/cgroup/a/memory.stat", b"pgsteal \xff"),
+    ],
+)
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_file_that_says_nothing_is_named(
+    machine: Path, cohort: Cohort, file: str, content: bytes | None, words: tuple[str, ...]
+) -> None:
+    """In a copy of a device, which may be in part, or of a kernel that has other files."""
+    for name in ("enabled", "scope", "sizing", "background_adj", "read_around_pages", "gap"):
+        write(machine / "sys/kernel/mm/cohort/rightsize" / name, "1")
+    write(machine / "sys/kernel/mm/cohort/rightsize/direct_share", "1")
+    assert cohort("status", "--root", machine, *words).code == 0
+    (machine / file).unlink(missing_ok=True)
+    if content is not None:
+        (machine / file).parent.mkdir(parents=True, exist_ok=True)
+        (machine / file).write_bytes(content)
+    done = cohort("status", "--root", machine, *words)
+    assert (done.code, file in done.stderr) == (8, True), done.stderr
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"Node 0, zone Normal 1 x"])
+def test_a_live_screen_of_no_numbers_is_told(machine: Path, cohort: Cohort, content: bytes) -> None:
+    (machine / "proc/buddyinfo").write_bytes(b"Node 0, zone Normal 1 2\nNode 0, zone DMA 3")
+    words = ("status", "--root", machine, "--watch", "--times", "1", "--json")
+    done = cohort(*words)
+    assert json.loads(done.stdout)["free"] == [4, 2], done.stderr
+    (machine / "proc/vmstat").write_bytes(content.replace(b"Node 0, zone Normal", b"oom_kill"))
+    (machine / "proc/buddyinfo").write_bytes(content)
+    done = cohort(*words)
+    assert done.code in (0, 8), done.stderr

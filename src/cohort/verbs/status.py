@@ -16,6 +16,12 @@ from cohort.errors import UsageError
 from cohort.sysfs import SYSFS, counts, number, table, text
 from cohort.verbs.options import Finite
 
+NODE_FILES = (
+    "nodes",
+    "cpus",
+    *(f"{x}_kb" for x in ("size", "free", "anon", "file", "lent")),
+    "oom_kills",
+)
 AREA_PARTS = ("free", "cache", "client", "lent", "other")
 """What the page-cache-preferred area holds; lent memory is part of the other."""
 GAP_STOCK = 256  # COHORT_GAP_STOCK of the kernel
@@ -135,12 +141,11 @@ def pcpa(root: Path) -> dict[str, Any] | None:
     if not (top / "size").is_file() or text(top / "size") == "0":
         return None
     numbers = ("size", "min_order", "timer_ms", *(f"{x}_kb" for x in AREA_PARTS))
-    stats = (line.split() for line in text(top / "stats").splitlines())
     return {
         **{name: number(top / name) for name in numbers},
         "base": number(top / "base"),
         "state": text(top / "state"),
-        "stats": {name: int(value) for name, value in stats},
+        "stats": table(top / "stats"),
     }
 
 
@@ -171,12 +176,11 @@ def rightsize(root: Path) -> dict[str, Any] | None:
     top = root / SYSFS / "rightsize"
     if not top.is_dir() or text(top / "enabled") != "1":
         return None
-    found = {x.name: number(x) for x in top.iterdir()}
     return {
-        **{name: bool(found[name]) for name in ("scope", "sizing")},
-        **{name: found[name] for name in ("background_adj", "read_around_pages")},
-        "gap": found["gap"] / GAP_STOCK,
-        "direct_share": found["direct_share"] / SHARE_ONE,
+        **{name: bool(number(top / name)) for name in ("scope", "sizing")},
+        **{name: number(top / name) for name in ("background_adj", "read_around_pages")},
+        "gap": number(top / "gap") / GAP_STOCK,
+        "direct_share": number(top / "direct_share") / SHARE_ONE,
     }
 
 
@@ -203,9 +207,10 @@ def _position(layout: str) -> Callable[[Path], int]:
 
 
 def _node(directory: Path) -> dict[str, Any]:
-    files = [x for x in sorted(directory.iterdir()) if x.is_file()]
+    files = {x.name for x in directory.iterdir() if x.is_file()} | set(NODE_FILES)
     lists = ("nodes", "cpus")
-    return {x.name: text(x) if x.name in lists else number(x) for x in files}
+    paths = (directory / name for name in sorted(files))
+    return {x.name: text(x) if x.name in lists else number(x) for x in paths}
 
 
 def _roles(root: Path) -> dict[str, int]:
