@@ -248,7 +248,13 @@ def test_another_series_of_linux_is_refused(make_tree: MakeTree, series: Path) -
 
 
 def test_no_kernel_tree(tmp_path: Path, series: Path) -> None:
-    with pytest.raises(UsageError, match="not a kernel tree"):
+    with pytest.raises(UsageError, match="it has no Makefile"):
+        overlay.apply(tmp_path)
+    (tmp_path / "Makefile").write_text("all:\n")
+    with pytest.raises(UsageError, match="its Makefile names no release"):
+        overlay.apply(tmp_path)
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 1\n")
+    with pytest.raises(UsageError, match="it has no mm/"):
         overlay.apply(tmp_path)
 
 

@@ -41,8 +41,10 @@ def read_release(tree: Path) -> Release:
         for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")
     ]
     found = [int(m.group(1)) for m in numbers if m]
-    if len(found) != len(numbers) or not (tree / "mm").is_dir():
+    if len(found) != len(numbers):
         raise UsageError(f"{tree} is not a kernel tree: its Makefile names no release")
+    if not (tree / "mm").is_dir():
+        raise UsageError(f"{tree} is not a kernel tree: it has no mm/", "not headers: the source")
     return Release(f"{found[0]}.{found[1]}", found[2])
 
 
