@@ -33,7 +33,7 @@
 /* Pages isolated at a time: a batch of one TLB flush. */
 #define LEND_BATCH	64
 
-/* A look at all that is lent that brought nothing back is not repeated at once. */
+/* A look at all that is lent that brought less than was wanted is not repeated at once. */
 #define LEND_BARREN	(HZ / 5)
 
 /* A node keeps so much of itself free beyond its high watermarks: 1 / 2^n. */
@@ -276,7 +276,7 @@ static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct 
 		from = start;
 	for (pfn = from; pfn < end && got < want; cond_resched())
 		got += cohort_lend_drop_batch(pgdat, &pfn, end);
-	if (got < want)
+	if (got < want && atomic_long_read(&vn->lent) > 0)
 		for (pfn = start; pfn < from && got < want; cond_resched())
 			got += cohort_lend_drop_batch(pgdat, &pfn, from);
 	WRITE_ONCE(vn->hand, pfn);
@@ -323,7 +323,7 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 {
 	const gfp_t reclaim = __GFP_DIRECT_RECLAIM | __GFP_FS | __GFP_IO;
 	struct cohort_vnode *vn;
-	unsigned long got;
+	unsigned long want = max(2UL << order, 4UL * LEND_BATCH), got;
 
 	if (!in_task() || (current->flags & PF_MEMALLOC))
 		return false;
@@ -337,9 +337,10 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))
 		return false;
 	fs_reclaim_acquire(gfp);
-	got = cohort_lend_take_from(vn, max(2UL << order, 4UL * LEND_BATCH));
+	got = cohort_lend_take_from(vn, want);
 	fs_reclaim_release(gfp);
-	if (!got)
+	/* What is still lent its borrowers hold: a trickle of it is not worth a walk for each page. */
+	if (got < want && atomic_long_read(&vn->lent) > 0)
 		WRITE_ONCE(vn->barren, jiffies + LEND_BARREN);
 	return got > 0;
 }
