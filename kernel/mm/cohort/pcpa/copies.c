@@ -411,13 +411,17 @@ struct page *cohort_copies_piece(unsigned long nr, gfp_t gfp)
  */
 bool cohort_copies_free(struct page *page, unsigned long nr)
 {
-	unsigned long pfn = page_to_pfn(page);
+	unsigned long at;
+	bool ours;
 
-	/* They do not go while a client has some of them. */
-	if (pfn < READ_ONCE(copies.base) || pfn >= READ_ONCE(copies.base) + READ_ONCE(copies.nr))
-		return false;
-	cohort_piece_return(pfn - copies.base, nr);
-	return true;
+	/* They do not go while a client has some of them; but this may be a piece of the area. */
+	spin_lock_irq(&copies.lock);
+	at = page_to_pfn(page) - copies.base;
+	ours = at < copies.nr;
+	spin_unlock_irq(&copies.lock);
+	if (ours)
+		cohort_piece_return(at, nr);
+	return ours;
 }
 
 /**
