@@ -174,7 +174,8 @@ unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base,
 	for_each_online_pgdat(pgdat) {
 		if (nid != NUMA_NO_NODE && pgdat->node_id != nid)
 			continue;
-		for (z = MAX_NR_ZONES - 1; z >= 0; z--) {
+		/* What clients have cannot move: nothing of ZONE_MOVABLE, unless it is asked for. */
+		for (z = gfp_zone(GFP_HIGHUSER); z >= 0; z--) {
 			struct zone *zone = &pgdat->node_zones[z];
 
 			if (populated_zone(zone) && zone_managed_pages(zone) > nr)
