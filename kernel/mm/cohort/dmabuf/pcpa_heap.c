@@ -38,8 +38,10 @@ static void cohort_heap_release_pieces(struct cohort_buffer *buffer)
 	struct scatterlist *sg;
 	unsigned int i;
 
-	for_each_sgtable_sg(&buffer->table, sg, i)
+	for_each_sgtable_sg(&buffer->table, sg, i) {
 		__free_pages(sg_page(sg), compound_order(sg_page(sg)));
+		cond_resched();
+	}
 }
 
 static void cohort_heap_release_run(struct cohort_buffer *buffer)
@@ -85,8 +87,10 @@ static void cohort_heap_free_list(struct list_head *pages)
 {
 	struct page *page, *next;
 
-	list_for_each_entry_safe(page, next, pages, lru)
+	list_for_each_entry_safe(page, next, pages, lru) {
 		__free_pages(page, compound_order(page));
+		cond_resched();
+	}
 }
 
 /*
@@ -128,6 +132,7 @@ static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 		list_add_tail(&page->lru, pages);
 		left -= 1UL << compound_order(page);
 		nr++;
+		cond_resched();
 	}
 	return nr;
 }
