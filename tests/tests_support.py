@@ -76,6 +76,9 @@ HOOK = """\
 OPTIONAL = {
     "drivers/dma-buf/heaps/system_heap.c": "CONFIG_DMABUF_HEAPS_SYSTEM",
     "kernel/power/snapshot.c": "CONFIG_HIBERNATION",
+    "mm/hugetlb.c": "CONFIG_HUGETLBFS",
+    "mm/khugepaged.c": "CONFIG_TRANSPARENT_HUGEPAGE",
+    "mm/ksm.c": "CONFIG_KSM",
     "mm/mempolicy.c": "CONFIG_NUMA",
     "mm/numa_emulation.c": "CONFIG_NUMA_EMU",
     "mm/shuffle.c": "CONFIG_SHUFFLE_PAGE_ALLOCATOR",

@@ -33,7 +33,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "numa": ("NUMA", "NUMA_EMU"),
     "heaps": ("DMABUF_HEAPS", "DMABUF_HEAPS_SYSTEM"),
     "memcg": ("MEMCG",),
-    "swap": ("SWAP",),
+    "swap": ("SWAP", "KSM", "HUGETLBFS"),
     "zsmalloc": ("ZSMALLOC", "ZRAM"),
     "hotplug": ("MEMORY_HOTPLUG", "MEMORY_HOTREMOVE"),
     "sleep": ("HIBERNATION", "SHUFFLE_PAGE_ALLOCATOR"),

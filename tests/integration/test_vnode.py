@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cohort import runs
-from cohort.kernel.build import ARCHES, Kernel
+from cohort.kernel.build import ARCHES, Kernel, KernelSpec, build
+from cohort.log import Update
 from cohort.policy import load_policy
 from cohort.runs import RunSpec
 from tests_support import SmallGuest, claims_of, small_guest
@@ -15,6 +16,7 @@ from tests_support import SmallGuest, claims_of, small_guest
 pytestmark = pytest.mark.integration
 
 SOURCE = Path(__file__).with_name("vnode_guest.c")
+PAGES = Path(__file__).with_name("pages_guest.c")
 LAYOUT = "cohort.vnode=trusted:256M,untrusted:rest"
 LAUNCHES = 2
 EITHER = pytest.mark.parametrize("default", ["trusted", "untrusted"])
@@ -37,6 +39,15 @@ def test_nobody_leaves_a_role_and_a_bystander_lives(default: str, guest: SmallGu
     lines = claims_of(text)
     assert len(lines) >= (76 if guest.storage_mb else 66), lines
     assert text.count("that its role does not have") == 1
+
+
+def test_pages_that_are_moved_or_merged_stay_in_their_role(
+    announce: Callable[[str], Update], tmp_path: Path
+) -> None:
+    """Huge pages of pools, beside them and of small ones, equal pages: a suite's kernel."""
+    spec = KernelSpec.from_fragments("base,x86_64,lab,cohort,suite")
+    guest = small_guest(PAGES, build(spec, announce(f"building kernel {spec.name}")), tmp_path)
+    assert len(claims_of(guest.boot(LAYOUT))) == 13
 
 
 def test_a_policy_chooses_among_the_nodes_of_its_role(guest: SmallGuest) -> None:

@@ -5,12 +5,21 @@
  * look for what their node has lent.
  */
 #include <kunit/test.h>
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
+#include <linux/migrate_mode.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/sizes.h>
+#include <linux/swap.h>
 
 #include "../cohort.h"
+#include "../host/hugetlb.h"
+#include "../host/khugepaged.h"
+#include "../host/migrate.h"
 #include "../lib/arith_vnode.h"
 #include "../vnode/vnode.h"
 
@@ -149,6 +158,14 @@ static void cohort_vnode_test_unusable(struct kunit *test)
 /* A role with all memory, where no layout gives any; other tasks may come upon it, too. */
 static struct cohort_vnode cohort_vnode_test_owner;
 
+static void cohort_vnode_test_mark(struct kunit *test, struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page), *map = cohort_lent_map(pfn);
+
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	set_bit(cohort_span_bit(pfn), map);
+}
+
 /* Does a request look for lent pages?  A look moves the hand to a frame of the node. */
 static bool cohort_vnode_test_looks(struct kunit *test)
 {
@@ -161,31 +178,47 @@ static bool cohort_vnode_test_looks(struct kunit *test)
 	return READ_ONCE(vn->hand) != ULONG_MAX;
 }
 
+/* A role that has lent one page, which is on no LRU list and cannot be dropped. */
+static struct page *cohort_vnode_test_lends(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	struct page *page;
+
+	mutex_lock(&cohort_mutex);
+	KUNIT_EXPECT_EQ(test, cohort_table_lend(cohort_vnode_returned), 0);
+	mutex_unlock(&cohort_mutex);
+	page = alloc_page(GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	cohort_vnode_test_mark(test, page);
+	vn->nodes = node_states[N_MEMORY];
+	vn->nid = first_node(vn->nodes);
+	atomic_long_set(&vn->lent, 1);
+	WRITE_ONCE(vn->barren, jiffies);
+	cohort_vnode_set_default(vn);
+	return page;
+}
+
+static void cohort_vnode_test_lends_end(struct kunit *test, struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page);
+
+	cohort_vnode_set_default(NULL);
+	atomic_long_set(&cohort_vnode_test_owner.lent, 0);
+	KUNIT_EXPECT_TRUE(test, test_and_clear_bit(cohort_span_bit(pfn), cohort_lent_map(pfn)));
+	__free_page(page);
+}
+
 /* A look that brought nothing back is not repeated by the next request. */
 static void cohort_vnode_test_barren(struct kunit *test)
 {
 	struct cohort_vnode *vn = &cohort_vnode_test_owner;
-	unsigned long *map, pfn, start;
+	unsigned long start;
 	struct page *page;
 
 	if (cohort_nr_vnodes)
 		kunit_skip(test, "there is a layout");
-	mutex_lock(&cohort_mutex);
-	KUNIT_EXPECT_EQ(test, cohort_table_lend(cohort_vnode_returned), 0);
-	mutex_unlock(&cohort_mutex);
-	/* A page on no LRU list cannot be dropped. */
-	page = alloc_page(GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	pfn = page_to_pfn(page);
-	map = cohort_lent_map(pfn);
-	KUNIT_ASSERT_NOT_NULL(test, map);
-	set_bit(cohort_span_bit(pfn), map);
-	vn->nodes = node_states[N_MEMORY];
-	vn->nid = first_node(vn->nodes);
-	atomic_long_set(&vn->lent, 1);
-	start = jiffies;
-	WRITE_ONCE(vn->barren, start);
-	cohort_vnode_set_default(vn);
+	page = cohort_vnode_test_lends(test);
+	start = READ_ONCE(vn->barren);
 
 	KUNIT_EXPECT_TRUE(test, cohort_vnode_test_looks(test));
 	KUNIT_EXPECT_TRUE(test, time_after(READ_ONCE(vn->barren), start));
@@ -195,10 +228,54 @@ static void cohort_vnode_test_barren(struct kunit *test)
 	WRITE_ONCE(vn->barren, jiffies);
 	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_test_looks(test), "the time is over");
 
-	cohort_vnode_set_default(NULL);
-	atomic_long_set(&vn->lent, 0);
-	KUNIT_EXPECT_TRUE(test, test_and_clear_bit(cohort_span_bit(pfn), map));
-	__free_page(page);
+	cohort_vnode_test_lends_end(test, page);
+}
+
+/* A clean page of a file without storage. */
+static struct page *cohort_vnode_test_cached(struct kunit *test, struct inode *inode)
+{
+	struct folio *folio = filemap_alloc_folio(GFP_HIGHUSER_MOVABLE, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(inode->i_mapping, folio, 0, GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+	lru_add_drain_all();
+	return folio_page(folio, 0);
+}
+
+/* Nor is one that brought a page back, and found that the others are held. */
+static void cohort_vnode_test_trickle(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	static const struct file_operations none;
+	unsigned long start, pfn;
+	struct inode *inode;
+	struct page *page;
+	struct file *file;
+
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	file = anon_inode_getfile("cohort_vnode_test", &none, NULL, O_RDONLY);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	inode = new_inode(file_inode(file)->i_sb);
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	page = cohort_vnode_test_lends(test);
+	pfn = page_to_pfn(cohort_vnode_test_cached(test, inode));
+	cohort_vnode_test_mark(test, pfn_to_page(pfn));
+	atomic_long_set(&vn->lent, 2);
+	start = READ_ONCE(vn->barren);
+
+	KUNIT_EXPECT_TRUE(test, __cohort_vnode_take_back(GFP_KERNEL & ~__GFP_KSWAPD_RECLAIM, 0,
+							 &vn->nodes));
+	KUNIT_EXPECT_TRUE(test, time_after(READ_ONCE(vn->barren), start));
+
+	clear_bit(cohort_span_bit(pfn), cohort_lent_map(pfn));
+	cohort_vnode_test_lends_end(test, page);
+	clear_nlink(inode);
+	iput(inode);
+	fput(file);
 }
 
 /* Nodes for a request of a process with a policy for a node that its role has not. */
@@ -239,6 +316,81 @@ static void cohort_vnode_test_preferred_many(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(GFP_KERNEL, &nid, &both), &vn->nodes);
 	KUNIT_EXPECT_EQ(test, nid, 0);
 	cohort_vnode_set_default(NULL);
+}
+
+/*
+ * A process that sends a page to a node of another role gets one of its own, also where the
+ * page is of a pool of huge ones, or beside it; what the kernel moves goes where that says.
+ */
+static void cohort_vnode_test_sent(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	const int other = MAX_NUMNODES - 1;
+	int sent, own, moved, beside = other;
+	nodemask_t mask = nodemask_of_node(other), *nodes;
+
+	if (cohort_nr_vnodes || !other)
+		kunit_skip(test, "there is a layout, or only one node");
+	vn->nodes = nodemask_of_node(0);
+	vn->nid = 0;
+	cohort_vnode_set_default(vn);
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	sent = __cohort_vnode_sent(MR_SYSCALL, other);
+	own = __cohort_vnode_sent(MR_SYSCALL, 0);
+	moved = __cohort_vnode_sent(MR_CONTIG_RANGE, other);
+	nodes = __cohort_vnode_huge(&beside, &mask);
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, sent, 0);
+	KUNIT_EXPECT_EQ(test, own, 0);
+	KUNIT_EXPECT_EQ(test, moved, other);
+	KUNIT_EXPECT_EQ(test, beside, 0);
+	KUNIT_EXPECT_NULL(test, nodes);
+	KUNIT_EXPECT_EQ(test, __cohort_vnode_sent(MR_SYSCALL, other), other);
+	cohort_vnode_set_default(NULL);
+}
+
+/* Pages that a process has in another role's node do not draw huge ones there. */
+static void cohort_vnode_test_collapse(struct kunit *test)
+{
+	u32 *load = kunit_kcalloc(test, MAX_NUMNODES, sizeof(*load), GFP_KERNEL);
+	struct mm_struct *mm = kunit_kzalloc(test, sizeof(*mm), GFP_KERNEL);
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	const int other = MAX_NUMNODES - 1;
+
+	KUNIT_ASSERT_NOT_NULL(test, load);
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	if (cohort_nr_vnodes || !other)
+		kunit_skip(test, "there is a layout, or only one node");
+	vn->nodes = nodemask_of_node(0);
+	vn->nid = 0;
+	cohort_vnode_set_default(vn);
+	load[other] = 5;
+	__cohort_vnode_collapse(mm, load);
+	KUNIT_EXPECT_EQ(test, load[other], 0u);
+	KUNIT_EXPECT_EQ(test, load[0], 1u);
+	load[0] = 3;
+	load[other] = 5;
+	__cohort_vnode_collapse(mm, load);
+	KUNIT_EXPECT_EQ(test, load[other], 0u);
+	KUNIT_EXPECT_EQ(test, load[0], 3u);
+	cohort_vnode_set_default(NULL);
+}
+
+/* A role's last node with memory is not to go offline, another one is. */
+static void cohort_vnode_test_last_memory(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	int nid = first_node(node_states[N_MEMORY]);
+
+	vn->nodes = nodemask_of_node(nid);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_needs(vn, nid));
+	if (MAX_NUMNODES == 1 || node_state(MAX_NUMNODES - 1, N_MEMORY))
+		return;
+	node_set(MAX_NUMNODES - 1, vn->nodes);
+	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_needs(vn, nid), "the other one has no memory");
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_needs(vn, MAX_NUMNODES - 1));
 }
 
 /* A thread of the kernel has no role of its own to which it would cut a policy. */
@@ -284,7 +436,11 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_too_big),
 	KUNIT_CASE(cohort_vnode_test_unusable),
 	KUNIT_CASE(cohort_vnode_test_barren),
+	KUNIT_CASE(cohort_vnode_test_trickle),
 	KUNIT_CASE(cohort_vnode_test_preferred_many),
+	KUNIT_CASE(cohort_vnode_test_sent),
+	KUNIT_CASE(cohort_vnode_test_collapse),
+	KUNIT_CASE(cohort_vnode_test_last_memory),
 	KUNIT_CASE(cohort_vnode_test_foreign),
 	KUNIT_CASE(cohort_vnode_test_default_moves),
 	{}

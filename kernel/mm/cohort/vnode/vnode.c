@@ -26,7 +26,6 @@
 #include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/memblock.h>
-#include <linux/migrate_mode.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/of.h>
@@ -529,27 +528,6 @@ static bool cohort_vnode_for_pool(gfp_t gfp)
 }
 
 /**
- * __cohort_vnode_target() - where a page goes that the kernel moves for itself
- * @reason: enum migrate_reason
- * @nid: where it is
- * @nodemask: where it may go
- *
- * The role of the process that asked, for a contiguous piece say, is another's.  Pages of
- * memory that goes offline have to find room elsewhere: that would be tried for ever.
- *
- * Return: the nodes of its role, or @nodemask; also where the task's cpuset has none of them.
- */
-nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask)
-{
-	struct cohort_vnode *vn = cohort_vnode_of_node(nid);
-
-	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE) ||
-	    !nodes_intersects(vn->nodes, cpuset_current_mems_allowed))
-		return nodemask;
-	return &vn->nodes;
-}
-
-/**
  * cohort_vnode_nodes() - where a task allocates for another address space
  * @mm: the address space: a traced process's, or of a program that is about to run
  * @any: there is no policy that names nodes
@@ -631,6 +609,7 @@ static int __init cohort_vnode_init(void)
 	if (err < 0)
 		return err;
 	cohort_vnode_count_victims();
+	cohort_vnode_watch_memory();
 	static_branch_enable(&cohort_vnode_key);
 	cohort_vnode_stop_balancing();
 	pr_info("vnode: %s, default %s\n", layout_text, default_vnode->name);

@@ -101,6 +101,10 @@ struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
 bool cohort_vnode_lends(void);
 int cohort_vnode_lend(bool on);
 
+/* move.c */
+bool cohort_vnode_needs(const struct cohort_vnode *vn, int nid);
+void cohort_vnode_watch_memory(void);
+
 /* tidy.c */
 void cohort_vnode_tidy_now(const struct cohort_vnode *vn);
 

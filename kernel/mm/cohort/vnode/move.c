@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages that move to other frames: in which nodes these are looked for; and memory that may
+ * not go.
+ */
+#define pr_fmt(fmt) "cohort: " fmt
+
+#include <linux/cpuset.h>
+#include <linux/memory.h>
+#include <linux/migrate_mode.h>
+#include <linux/nodemask.h>
+
+#include "../cohort.h"
+#include "../host/hugetlb.h"
+#include "../host/khugepaged.h"
+#include "../host/migrate.h"
+#include "vnode.h"
+
+/**
+ * __cohort_vnode_target() - where a page goes that the kernel moves for itself
+ * @reason: enum migrate_reason
+ * @nid: where it is
+ * @nodemask: where it may go
+ *
+ * The role of the process that asked, for a contiguous piece say, is another's.  Pages of
+ * memory that goes offline have to find room elsewhere: that would be tried for ever.
+ *
+ * Return: the nodes of its role, or @nodemask; also where the task's cpuset has none of them.
+ */
+nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask)
+{
+	struct cohort_vnode *vn = cohort_vnode_of_node(nid);
+
+	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE) ||
+	    !nodes_intersects(vn->nodes, cpuset_current_mems_allowed))
+		return nodemask;
+	return &vn->nodes;
+}
+
+/**
+ * __cohort_vnode_sent() - where a page goes that a process moves
+ * @reason: enum migrate_reason
+ * @nid: the node that it named
+ *
+ * A huge page of a pool is asked for as the pool itself does it: no flag tells the page
+ * allocator that the node was a process's choice.
+ *
+ * Return: @nid if its role has it, else a node that it has; @nid for what the kernel moves.
+ */
+int __cohort_vnode_sent(int reason, int nid)
+{
+	return reason == MR_SYSCALL && cohort_vnode_for_process() ? cohort_vnode_home(nid) : nid;
+}
+
+/**
+ * __cohort_vnode_huge() - which nodes serve a process that takes a huge page beside the pool
+ * @nid: the node of its policy; changed if that is of another role
+ * @nodemask: the nodes of its policy, or NULL
+ *
+ * Return: the nodes.
+ */
+nodemask_t *__cohort_vnode_huge(int *nid, nodemask_t *nodemask)
+{
+	int asked = *nid;
+
+	*nid = __cohort_vnode_sent(MR_SYSCALL, asked);
+	return *nid == asked ? nodemask : NULL;
+}
+
+/**
+ * __cohort_vnode_collapse() - in which nodes a huge page is looked for that replaces small ones
+ * @mm: their address space
+ * @load: how many there are in each node; those of other roles are 0 afterwards
+ *
+ * A process has pages in another role's node that it shares with its parent, or had in a role
+ * that it left: one of them is enough for a huge page.
+ */
+void __cohort_vnode_collapse(const struct mm_struct *mm, u32 *load)
+{
+	const nodemask_t *nodes = cohort_vnode_nodes(mm, true);
+	bool any = false;
+	int nid;
+
+	for (nid = 0; nid < MAX_NUMNODES; nid++) {
+		if (!node_isset(nid, *nodes))
+			load[nid] = 0;
+		any |= load[nid];
+	}
+	if (!any)
+		load[first_node(*nodes)] = 1;
+}
+
+/**
+ * cohort_vnode_needs() - would a role have no memory without this node?
+ * @vn: the role
+ * @nid: one of its nodes
+ */
+bool cohort_vnode_needs(const struct cohort_vnode *vn, int nid)
+{
+	nodemask_t others;
+
+	nodes_and(others, vn->nodes, node_states[N_MEMORY]);
+	node_clear(nid, others);
+	return nodes_empty(others);
+}
+
+/*
+ * Without memory each page fault of a role would fail, and be tried again for ever: no other
+ * node may serve it, and no kill would help.
+ */
+static int cohort_vnode_memory_notify(struct notifier_block *nb, unsigned long action, void *data)
+{
+	const struct memory_notify *mem = data;
+	const struct cohort_vnode *vn = NULL;
+
+	/* The last memory of a node. */
+	if (action == MEM_GOING_OFFLINE && mem->status_change_nid != NUMA_NO_NODE)
+		vn = cohort_vnode_of_node(mem->status_change_nid);
+	if (!vn || !cohort_vnode_needs(vn, mem->status_change_nid))
+		return NOTIFY_OK;
+	pr_notice_ratelimited("vnode: the last memory of %s stays online\n", vn->name);
+	return notifier_from_errno(-EBUSY);
+}
+
+/**
+ * cohort_vnode_watch_memory() - each role keeps some memory from now on
+ */
+void __init cohort_vnode_watch_memory(void)
+{
+	hotplug_memory_notifier(cohort_vnode_memory_notify, DEFAULT_CALLBACK_PRI);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of a small guest with the nodes "trusted" and "untrusted", whose kernel has
+ * pools of huge pages, userfaultfd, huge ones made of small ones, and merging of equal pages: by
+ * none of them a page of a process comes into a node that its role has not.
+ * Prints "ok WHAT" or "not ok WHAT", a line a claim.
+ */
+#define _GNU_SOURCE
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/syscall.h>
+
+#include "claims.h"
+
+#define MB (1UL << 20)
+#define HUGE (2 * MB)
+#define TRUSTED 0		/* NUMA nodes */
+#define UNTRUSTED 1
+#define POOL 4
+#define SAME 64			/* pages that are equal */
+#define MPOL_PREFERRED 1
+#define MPOL_MF_MOVE 2
+#define NODES "/sys/devices/system/node/"
+#define POOL_OF(node) NODES "node" #node "/hugepages/hugepages-2048kB/nr_hugepages"
+#define KSM "/sys/kernel/mm/ksm/"
+#define THP "/sys/kernel/mm/transparent_hugepage/"
+
+static long number(const char *path)
+{
+	char text[64] = "";
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return -1;
+	close(fd);
+	return atol(text);
+}
+
+static pid_t child(int (*body)(void))
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(body());
+	return pid;
+}
+
+/* Pages that lie so far apart, on this node. */
+static int on_node(char *p, int n, size_t step, int node)
+{
+	void *page[SAME];
+	int status[SAME], i, nr = 0;
+
+	for (i = 0; i < n; i++)
+		page[i] = p + i * step;
+	syscall(SYS_move_pages, 0, (long)n, page, NULL, status, 0);
+	for (i = 0; i < n; i++)
+		nr += status[i] == node;
+	return nr;
+}
+
+static char *map_huge(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+}
+
+/* Huge pages of the pool of its own node, which the process sends to another one. */
+static int sends(void)
+{
+	unsigned long from = 1UL << UNTRUSTED, to = 1UL << TRUSTED;
+	void *page[POOL];
+	int node[POOL], status[POOL], i;
+	char *p;
+
+	put("/proc/self/vnode", "untrusted");
+	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	p = map_huge(POOL * HUGE);
+	if (p == MAP_FAILED)
+		return 1;
+	memset(p, 1, POOL * HUGE);
+	claim(on_node(p, POOL, HUGE, UNTRUSTED) == POOL, "there is a pool of huge pages");
+	for (i = 0; i < POOL; i++) {
+		page[i] = p + i * HUGE;
+		node[i] = TRUSTED;
+	}
+	syscall(SYS_move_pages, 0, (long)POOL, page, node, status, MPOL_MF_MOVE);
+	claim(on_node(p, POOL, HUGE, UNTRUSTED) == POOL, "no way out by moving huge pages");
+	syscall(SYS_migrate_pages, 0, 64UL, &from, &to);
+	claim(on_node(p, POOL, HUGE, UNTRUSTED) == POOL, "nor by moving all pages");
+	return 0;
+}
+
+static int faults_of(void *p, size_t size)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { .start = (unsigned long)p, .len = size },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	if (fd >= 0 && !ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &range))
+		return fd;
+	return -1;
+}
+
+struct copy {
+	int fd;
+	struct uffdio_copy arg;
+};
+
+static void *copies(void *arg)
+{
+	struct copy *copy = arg;
+
+	ioctl(copy->fd, UFFDIO_COPY, &copy->arg);
+	return NULL;
+}
+
+/*
+ * A copy waits for its source, which never comes: its faults are the kernel's, so that root has
+ * asked for them; a user has a file of its own FUSE server instead.
+ */
+static int waits(void)
+{
+	unsigned long there = 1UL << TRUSTED;
+	char *from = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *to = map_huge(POOL * HUGE);	/* all that there are, so that none is had of them */
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { .start = (unsigned long)from, .len = HUGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int slow = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct copy copy = { .fd = faults_of(to, HUGE) };
+	pthread_t thread;
+
+	put("/proc/self/vnode", "untrusted");
+	copy.arg.src = (unsigned long)from;
+	copy.arg.dst = (unsigned long)to;
+	copy.arg.len = HUGE;
+	if (to == MAP_FAILED || copy.fd < 0 || slow < 0 || ioctl(slow, UFFDIO_API, &api) ||
+	    ioctl(slow, UFFDIO_REGISTER, &range) || setuid(1000) ||
+	    syscall(SYS_mbind, to, HUGE, MPOL_PREFERRED, &there, 64UL, 0) ||
+	    pthread_create(&thread, NULL, copies, &copy))
+		return 1;
+	sleep(2);
+	claim(number(POOL_OF(1)) == POOL + 1, "a huge page waits beside the pool");
+	claim(number(POOL_OF(0)) == 0, "no way out by a copy that waits");
+	return 0;
+}
+
+static char *same_pages(void)
+{
+	char *p = mmap(NULL, SAME * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	for (i = 0; i < SAME; i++)
+		memset(p + i * 4096, 'a' + i % 7, 4096);
+	madvise(p, SAME * 4096, MADV_MERGEABLE);
+	return p;
+}
+
+/* One of another role has the same pages. */
+static int other(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	same_pages();
+	pause();
+	return 0;
+}
+
+static int merged(void)
+{
+	long scans;
+	char *p;
+	int i;
+
+	put("/proc/self/vnode", "trusted");
+	p = same_pages();
+	put(KSM "pages_to_scan", "4096");
+	put(KSM "run", "1");
+	scans = number(KSM "full_scans") + 4;
+	for (i = 0; i < 60 && number(KSM "full_scans") < scans; i++)
+		sleep(1);
+	claim(number(KSM "pages_sharing") > SAME, "equal pages are merged");
+	claim(on_node(p, SAME, 4096, TRUSTED) == SAME, "those of a role stay in its node");
+	put(KSM "run", "2");
+	return 0;
+}
+
+/* It has left a role, and a page in the node of that one in each part that may be huge. */
+static int collapses(void)
+{
+	size_t size = SAME * HUGE;
+	char *p;
+	int i;
+
+	put("/proc/self/vnode", "trusted");
+	put(THP "enabled", "madvise");
+	p = mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p += -(unsigned long)p % HUGE;
+	for (i = 0; i < SAME; i++)
+		p[i * HUGE] = 1;
+	put("/proc/self/vnode", "untrusted");
+	if (setuid(1000) || madvise(p, size, MADV_HUGEPAGE))
+		return 1;
+	for (i = 0; i < 60; i++) {
+		if (on_node(p + MB, SAME, HUGE, TRUSTED) + on_node(p + MB, SAME, HUGE, UNTRUSTED) ==
+		    SAME)
+			break;
+		sleep(1);
+	}
+	claim(i < 60, "single pages become huge ones");
+	claim(on_node(p + MB, SAME, HUGE, TRUSTED) == 0, "not in the node of the role that was left");
+	return 0;
+}
+
+int main(void)
+{
+	int status;
+	pid_t pid;
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sys", "/sys", "sysfs", 0, NULL);
+	put(POOL_OF(1), "4");
+	waitpid(child(sends), &status, 0);
+	claim(!status, "a process has huge pages");
+	waitpid(child(waits), &status, 0);
+	claim(!status, "a process has copied");
+	claim(number(KSM "merge_across_nodes") == 0, "pages are merged within nodes");
+	pid = child(other);
+	sleep(1);
+	waitpid(child(merged), &status, 0);
+	end(pid);
+	put(THP "khugepaged/pages_to_scan", "100000");
+	put(THP "khugepaged/scan_sleep_millisecs", "100");
+	put(THP "khugepaged/alloc_sleep_millisecs", "100");
+	waitpid(child(collapses), &status, 0);
+	claim(!status, "a process has parts that may be huge");
+	printf("done\n");
+	reboot(RB_POWER_OFF);
+	for (;;)
+		pause();
+}
