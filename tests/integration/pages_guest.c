@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "claims.h"
@@ -27,6 +28,7 @@
 #define MPOL_MF_MOVE 2
 #define NODES "/sys/devices/system/node/"
 #define POOL_OF(node) NODES "node" #node "/hugepages/hugepages-2048kB/nr_hugepages"
+#define CGROUPS "/sys/fs/cgroup"
 #define KSM "/sys/kernel/mm/ksm/"
 #define THP "/sys/kernel/mm/transparent_hugepage/"
 
@@ -196,21 +198,25 @@ static int merged(void)
 	return 0;
 }
 
-/* It has left a role, and a page in the node of that one in each part that may be huge. */
-static int collapses(void)
+/* Memory with a page in each part that may be huge. */
+static char *sparse(void)
 {
 	size_t size = SAME * HUGE;
-	char *p;
+	char *p = mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 	int i;
 
-	put("/proc/self/vnode", "trusted");
-	put(THP "enabled", "madvise");
-	p = mmap(NULL, size + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	p += -(unsigned long)p % HUGE;
 	for (i = 0; i < SAME; i++)
 		p[i * HUGE] = 1;
-	put("/proc/self/vnode", "untrusted");
-	if (setuid(1000) || madvise(p, size, MADV_HUGEPAGE))
+	return p;
+}
+
+static int collapse(char *p)
+{
+	int i;
+
+	if (setuid(1000) || madvise(p, SAME * HUGE, MADV_HUGEPAGE))
 		return 1;
 	for (i = 0; i < 60; i++) {
 		if (on_node(p + MB, SAME, HUGE, TRUSTED) + on_node(p + MB, SAME, HUGE, UNTRUSTED) ==
@@ -219,8 +225,38 @@ static int collapses(void)
 		sleep(1);
 	}
 	claim(i < 60, "single pages become huge ones");
-	claim(on_node(p + MB, SAME, HUGE, TRUSTED) == 0, "not in the node of the role that was left");
 	return 0;
+}
+
+/* It has left a role, and has pages in the node of that one. */
+static int collapses(void)
+{
+	char *p;
+	int bad;
+
+	put("/proc/self/vnode", "trusted");
+	p = sparse();
+	put("/proc/self/vnode", "untrusted");
+	bad = collapse(p);
+	claim(on_node(p + MB, SAME, HUGE, TRUSTED) == 0, "not in the node of the role that was left");
+	return bad;
+}
+
+/* Its role is that of the node which its cpuset has. */
+static int collapses_in_cpuset(void)
+{
+	char *p;
+	int bad;
+
+	put("/proc/self/vnode", "trusted");
+	claim(!mount("cgroup", CGROUPS, "cgroup2", 0, NULL) &&
+	      !put(CGROUPS "/cgroup.subtree_control", "+cpuset") && !mkdir(CGROUPS "/apps", 0755) &&
+	      !put(CGROUPS "/apps/cpuset.mems", "1") && !put(CGROUPS "/apps/cgroup.procs", "0"),
+	      "a process has the other node in its cpuset");
+	p = sparse();
+	bad = collapse(p);
+	claim(on_node(p + MB, SAME, HUGE, TRUSTED) == 0, "nor out of its cpuset");
+	return bad;
 }
 
 int main(void)
@@ -241,11 +277,14 @@ int main(void)
 	sleep(1);
 	waitpid(child(merged), &status, 0);
 	end(pid);
+	put(THP "enabled", "madvise");
 	put(THP "khugepaged/pages_to_scan", "100000");
 	put(THP "khugepaged/scan_sleep_millisecs", "100");
 	put(THP "khugepaged/alloc_sleep_millisecs", "100");
 	waitpid(child(collapses), &status, 0);
 	claim(!status, "a process has parts that may be huge");
+	waitpid(child(collapses_in_cpuset), &status, 0);
+	claim(!status, "so has one in a cpuset");
 	printf("done\n");
 	reboot(RB_POWER_OFF);
 	for (;;)

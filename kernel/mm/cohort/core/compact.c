@@ -430,10 +430,9 @@ unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 	return nr;
 }
 
-static void cohort_room_compact(struct cohort_room *room, bool may_wait,
+static void cohort_room_compact(struct cohort_room *room, bool background, bool may_wait,
 				unsigned int *blocks, unsigned int *moved)
 {
-	bool background = READ_ONCE(room->dom->class) == COHORT_BACKGROUND;
 	unsigned int rounds = READ_ONCE(room->nr_blocks);
 
 	while (rounds--) {
@@ -457,6 +456,7 @@ static void cohort_room_compact(struct cohort_room *room, bool may_wait,
  */
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 {
+	bool background = READ_ONCE(dom->class) == COHORT_BACKGROUND;
 	unsigned int i, blocks = 0, moved = 0;
 
 	cohort_domain_drain(dom);
@@ -464,7 +464,7 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 		struct cohort_room *room = READ_ONCE(dom->room[i]);
 
 		if (room)
-			cohort_room_compact(room, may_wait, &blocks, &moved);
+			cohort_room_compact(room, background, may_wait, &blocks, &moved);
 	}
 	trace_cohort_domain_compact(dom->kind, blocks, moved, cohort_domain_free(dom));
 	count_vm_events(COHORT_COMPACT, blocks);
@@ -480,7 +480,9 @@ void cohort_compact_work(struct work_struct *work)
 	if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
 	    cohort_compact_wanted(cohort_domain_free(dom), cohort_block_order())) {
 		cohort_pack_drain();
-		cohort_domain_compact(dom, true);
+		/* That takes a while. */
+		if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
+			cohort_domain_compact(dom, true);
 	}
 	cohort_domain_put(dom);
 }

@@ -3,7 +3,9 @@
  * Merging of equal pages beside virtual memory nodes.  Included once, inside mm/ksm.c,
  * because it needs that file's merge_across_nodes_store().
  */
+#ifdef CONFIG_COHORT_VNODE
 #include "../vnode/vnode.h"
+#endif
 
 /*
  * A page that processes of two roles share lies in the node of one of them: there it is

@@ -385,12 +385,14 @@ static void cohort_vnode_test_last_memory(struct kunit *test)
 	int nid = first_node(node_states[N_MEMORY]);
 
 	vn->nodes = nodemask_of_node(nid);
-	KUNIT_EXPECT_TRUE(test, cohort_vnode_needs(vn, nid));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_needs(vn, nid, N_MEMORY));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_needs(vn, nid, N_NORMAL_MEMORY));
 	if (MAX_NUMNODES == 1 || node_state(MAX_NUMNODES - 1, N_MEMORY))
 		return;
 	node_set(MAX_NUMNODES - 1, vn->nodes);
-	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_needs(vn, nid), "the other one has no memory");
-	KUNIT_EXPECT_FALSE(test, cohort_vnode_needs(vn, MAX_NUMNODES - 1));
+	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_needs(vn, nid, N_MEMORY),
+			      "the other one has no memory");
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_needs(vn, MAX_NUMNODES - 1, N_MEMORY));
 }
 
 /* A thread of the kernel has no role of its own to which it would cut a policy. */

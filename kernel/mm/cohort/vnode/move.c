@@ -8,7 +8,9 @@
 #include <linux/cpuset.h>
 #include <linux/memory.h>
 #include <linux/migrate_mode.h>
+#include <linux/mm_types.h>
 #include <linux/nodemask.h>
+#include <linux/rcupdate.h>
 
 #include "../cohort.h"
 #include "../host/hugetlb.h"
@@ -67,6 +69,25 @@ nodemask_t *__cohort_vnode_huge(int *nid, nodemask_t *nodemask)
 	return *nid == asked ? nodemask : NULL;
 }
 
+/*
+ * The nodes of the role of a process.  In khugepaged, whose own cpuset has all nodes, that of
+ * the process counts.  NULL where a cpuset may give the role and the process is not known.
+ */
+static const nodemask_t *cohort_vnode_nodes_of(const struct mm_struct *mm)
+{
+	const nodemask_t *nodes = NULL;
+#ifdef CONFIG_MEMCG
+	struct task_struct *owner;
+
+	rcu_read_lock();
+	owner = rcu_dereference(mm->owner);
+	if (owner)
+		nodes = &cohort_vnode_role_of(owner, mm)->nodes;
+	rcu_read_unlock();
+#endif
+	return nodes || cpusets_enabled() ? nodes : cohort_vnode_nodes(mm, true);
+}
+
 /**
  * __cohort_vnode_collapse() - in which nodes a huge page is looked for that replaces small ones
  * @mm: their address space
@@ -77,29 +98,34 @@ nodemask_t *__cohort_vnode_huge(int *nid, nodemask_t *nodemask)
  */
 void __cohort_vnode_collapse(const struct mm_struct *mm, u32 *load)
 {
-	const nodemask_t *nodes = cohort_vnode_nodes(mm, true);
+	const nodemask_t *nodes = cohort_vnode_nodes_of(mm);
 	bool any = false;
 	int nid;
 
+	if (!nodes)
+		return;
 	for (nid = 0; nid < MAX_NUMNODES; nid++) {
 		if (!node_isset(nid, *nodes))
 			load[nid] = 0;
 		any |= load[nid];
 	}
-	if (!any)
-		load[first_node(*nodes)] = 1;
+	if (any)
+		return;
+	for_each_node_mask(nid, *nodes)
+		load[nid] = 1;
 }
 
 /**
  * cohort_vnode_needs() - would a role have no memory without this node?
  * @vn: the role
  * @nid: one of its nodes
+ * @state: which memory: any, or what the kernel may use for itself
  */
-bool cohort_vnode_needs(const struct cohort_vnode *vn, int nid)
+bool cohort_vnode_needs(const struct cohort_vnode *vn, int nid, enum node_states state)
 {
 	nodemask_t others;
 
-	nodes_and(others, vn->nodes, node_states[N_MEMORY]);
+	nodes_and(others, vn->nodes, node_states[state]);
 	node_clear(nid, others);
 	return nodes_empty(others);
 }
@@ -112,11 +138,17 @@ static int cohort_vnode_memory_notify(struct notifier_block *nb, unsigned long a
 {
 	const struct memory_notify *mem = data;
 	const struct cohort_vnode *vn = NULL;
+	enum node_states state = N_NORMAL_MEMORY;
+	int nid = mem->status_change_nid_normal;
 
-	/* The last memory of a node. */
-	if (action == MEM_GOING_OFFLINE && mem->status_change_nid != NUMA_NO_NODE)
-		vn = cohort_vnode_of_node(mem->status_change_nid);
-	if (!vn || !cohort_vnode_needs(vn, mem->status_change_nid))
+	/* The last of a node that is for page tables, too, or the last of all. */
+	if (nid == NUMA_NO_NODE) {
+		nid = mem->status_change_nid;
+		state = N_MEMORY;
+	}
+	if (action == MEM_GOING_OFFLINE && nid != NUMA_NO_NODE)
+		vn = cohort_vnode_of_node(nid);
+	if (!vn || !cohort_vnode_needs(vn, nid, state))
 		return NOTIFY_OK;
 	pr_notice_ratelimited("vnode: the last memory of %s stays online\n", vn->name);
 	return notifier_from_errno(-EBUSY);

@@ -102,7 +102,7 @@ bool cohort_vnode_lends(void);
 int cohort_vnode_lend(bool on);
 
 /* move.c */
-bool cohort_vnode_needs(const struct cohort_vnode *vn, int nid);
+bool cohort_vnode_needs(const struct cohort_vnode *vn, int nid, enum node_states state);
 void cohort_vnode_watch_memory(void);
 
 /* tidy.c */
