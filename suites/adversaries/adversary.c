@@ -11,6 +11,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
+#include <linux/io_uring.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,7 +22,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,6 +37,7 @@
 
 #define MB (1024UL * 1024UL)
 #define PAGE 4096UL
+#define WINDOWS 128		/* of a MiB each */
 #define VICTIM_UID 1001
 #define ADVERSARY_UID 1002
 #define VICTIM_HEAP (4 * MB)
@@ -42,6 +49,8 @@
 
 /* In bytes: half of the machine in a file, which fills the page cache; a quarter in a heap. */
 static size_t file_size, heap_size;
+/* The connection of a file system, or -1. */
+static int fuse = -1;
 /* What the victim tells: rounds so far. */
 static volatile uint64_t *rounds;
 static unsigned int checks;
@@ -131,7 +140,8 @@ static void write_text(const char *path, const char *text)
 
 static void become(uid_t uid)
 {
-	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+	/* Its files in /proc are its own then, as those of a program that it executes would be. */
+	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid) || prctl(PR_SET_DUMPABLE, 1))
 		die("uid %u", uid);
 }
 
@@ -316,6 +326,148 @@ static void spread(int file)
 	pause();
 }
 
+/* A part of each MiB pinned for I/O, as far as the limit of locked memory goes. */
+static void pinned(int file)
+{
+	struct io_uring_params params = { 0 };
+	int ring = syscall(SYS_io_uring_setup, 1, &params);
+	struct iovec windows[WINDOWS];
+	struct rlimit limit;
+	size_t part;
+	char *p = map(WINDOWS * MB);
+	int i;
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	part = (limit.rlim_cur < 8 * MB ? limit.rlim_cur : 8 * MB) / 2 / WINDOWS / PAGE * PAGE;
+	for (i = 0; i < WINDOWS; i++)
+		windows[i] = (struct iovec){ p + i * MB, part };
+	if (ring < 0 || !part)
+		_exit(1);
+	for (;;) {
+		touch(p, WINDOWS * MB);
+		if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, windows, WINDOWS))
+			_exit(1);
+		for (i = 0; i < WINDOWS; i++)
+			madvise(p + i * MB + part, MB - part, MADV_DONTNEED);
+		nap(20);
+		syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, NULL, 0);
+		madvise(p, WINDOWS * MB, MADV_DONTNEED);
+	}
+}
+
+/* Pages that it gives itself by userfaultfd, every second one. */
+static void copies(int file)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register all = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	char *p = map(heap_size), *from = map(PAGE);
+	size_t at;
+
+	touch(from, PAGE);
+	all.range = (struct uffdio_range){ (unsigned long)p, heap_size };
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &all))
+		_exit(1);
+	for (;;) {
+		for (at = 0; at < heap_size; at += 2 * PAGE) {
+			struct uffdio_copy copy = {
+				.dst = (unsigned long)p + at, .src = (unsigned long)from, .len = PAGE,
+			};
+
+			if (ioctl(fd, UFFDIO_COPY, &copy) && copy.copy != -EAGAIN)
+				_exit(1);
+		}
+		madvise(p, heap_size, MADV_DONTNEED);
+	}
+}
+
+/* Answers what is asked about its one file, and never what is in it. */
+static void serve(int fd)
+{
+	static char asked[256 * 1024];
+	struct fuse_attr root = { .ino = 1, .mode = S_IFDIR | 0755, .nlink = 2 };
+	struct fuse_attr attr = { .ino = 2, .mode = S_IFREG | 0644, .nlink = 1, .size = file_size };
+	struct fuse_in_header *in = (void *)asked;
+
+	while (read(fd, asked, sizeof(asked)) > 0) {
+		struct fuse_init_out init = {
+			.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION,
+			.max_readahead = 128 * 1024, .flags = FUSE_ASYNC_READ, .max_write = 128 * 1024,
+		};
+		struct fuse_entry_out entry = {
+			.nodeid = 2, .entry_valid = 1000, .attr_valid = 1000, .attr = attr,
+		};
+		struct fuse_attr_out said = {
+			.attr_valid = 1000, .attr = in->nodeid == 1 ? root : attr,
+		};
+		struct fuse_open_out opened = { .open_flags = FOPEN_KEEP_CACHE };
+		struct fuse_out_header out = { .unique = in->unique };
+		struct iovec parts[2] = { { &out, sizeof(out) }, { NULL, 0 } };
+
+		switch (in->opcode) {
+		case FUSE_INIT:
+			parts[1] = (struct iovec){ &init, sizeof(init) };
+			break;
+		case FUSE_LOOKUP:
+			parts[1] = (struct iovec){ &entry, sizeof(entry) };
+			break;
+		case FUSE_GETATTR:
+			parts[1] = (struct iovec){ &said, sizeof(said) };
+			break;
+		case FUSE_OPEN:
+			parts[1] = (struct iovec){ &opened, sizeof(opened) };
+			break;
+		case FUSE_READ:
+		case FUSE_FORGET:
+			continue;
+		default:
+			out.error = -ENOSYS;
+		}
+		out.len = sizeof(out) + parts[1].iov_len;
+		if (writev(fd, parts, 2) < 0)
+			_exit(1);
+	}
+}
+
+/* Reads a part of a file, and the rest of it ahead. */
+static void read_part(int fd, off_t at)
+{
+	static char block[64 * 1024];
+
+	readahead(fd, at, MB);
+	if (pread(fd, block, sizeof(block), at) < 0)
+		_exit(1);
+	_exit(0);
+}
+
+/* What fusermount does for any user. */
+static void mount_for_user(void)
+{
+	char options[128];
+
+	fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=%u,group_id=%u", fuse,
+		 ADVERSARY_UID, ADVERSARY_UID);
+	if (fuse < 0 || (mkdir("silent", 0755) && errno != EEXIST) ||
+	    mount("silent", "silent", "fuse", MS_NOSUID | MS_NODEV, options))
+		die("fuse");
+}
+
+/* A file system of its own whose server is silent: pages of its file stay locked. */
+static void silent(int file)
+{
+	int i;
+
+	for (i = 0; i < 32; i++) {
+		if (fork())
+			continue;
+		/* Only the server keeps it up: with its end all are let go. */
+		close(fuse);
+		read_part(open("silent/file", O_RDONLY | O_CLOEXEC), i * MB);
+	}
+	serve(fuse);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(int file);
@@ -323,6 +475,7 @@ static const struct {
 	{ "pipes", pipes }, { "tiny", tiny }, { "adj", adj }, { "lazyfree", lazyfree },
 	{ "locked", locked }, { "hog", hog }, { "holes", holes }, { "writer", writer },
 	{ "mapped", mapped }, { "huge", huge }, { "policies", policies }, { "spread", spread },
+	{ "pinned", pinned }, { "copies", copies }, { "silent", silent },
 };
 
 /* ---- the victim ---- */
@@ -445,7 +598,10 @@ int main(int argc, char **argv)
 	while (*rounds < WARM_ROUNDS)
 		nap(10);
 	alone = round_us(hurt, seconds);
+	if (adversaries[i].run == silent)
+		mount_for_user();
 	bad = start(adversaries[i].run, theirs, ADVERSARY_UID);
+	close(fuse);
 	nap(1000);
 	beside = round_us(hurt, seconds);
 	printf("# alone %.1f us a round\n", alone);
@@ -455,6 +611,7 @@ int main(int argc, char **argv)
 	printf("# the adversary %s\n", waitpid(bad, NULL, WNOHANG) ? "has ended" : "goes on");
 
 	end_user(ADVERSARY_UID);
+	umount2("silent", MNT_DETACH);
 	kill(hurt, SIGKILL);
 	while (wait(NULL) > 0)
 		;
