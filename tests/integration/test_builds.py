@@ -163,7 +163,7 @@ def test_it_compiles_for_larger_pages(pages: str, tree: Path) -> None:
     compile_all(build.make_command(tree, out, build.find_arch("arm64")), out, wanted)
 
 
-def test_32_bit_kernels_do_not_offer_it(tree: Path) -> None:
+def test_32_bit_kernels_say_why_they_do_not_offer_it(tree: Path) -> None:
     out = paths.made("builds", "i386")
     command = build.make_command(tree, out, build.Arch("i386", "i386", "", ""))
     asked = out / "cohort.config"
@@ -173,3 +173,4 @@ def test_32_bit_kernels_do_not_offer_it(tree: Path) -> None:
     built = (out / ".config").read_text()
     assert "CONFIG_COMPACTION=y" in built
     assert "CONFIG_COHORT=y" not in built
+    assert "# Cohort needs a 64-bit kernel" in built
