@@ -141,10 +141,16 @@ def write_bytes(path: Path, content: bytes) -> None:
         path.write_bytes(content)
         return
     # Not before: what a pipe's link in /proc leads to has no name.
-    path = path.resolve()
+    with replacing(path.resolve()) as part:
+        part.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to be written: at the end it takes the place of `path`, after an error it is gone."""
     part = _part(path)
     try:
-        part.write_bytes(content)
+        yield part
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)

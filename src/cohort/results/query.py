@@ -2,7 +2,6 @@
 guests of these said."""
 
 import logging
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,7 +55,7 @@ def ask(records: Path | None, runs: Path, sql: str) -> Answer:
         raise Skipped(
             "the records are in a checkout, and this is a wheel", f"ask {MADE} or {SAID} instead"
         )
-    directories = sorted(path.parent for path in runs.glob("*/meta.json"))
+    directories = _finished(runs)
     # Of each run two files are read: only for a query that asks for them.
     kept = _kept(records) if records else _frame([], KEPT_COLUMNS)
     tables = {KEPT: kept, MADE: _made(directories if _names(sql, MADE) else [])}
@@ -83,7 +82,7 @@ def export(records: Path | None, runs: Path, into: Path) -> list[Path]:
     """Write the tables that have rows to Parquet files in the directory `into`, each in place of
     what it was; returns the files. UsageError if no table has any, Failed as for `ask`, and OSError
     for a directory that cannot be written."""
-    directories = sorted(path.parent for path in runs.glob("*/meta.json"))
+    directories = _finished(runs)
     into.mkdir(parents=True, exist_ok=True)
     with duckdb.connect() as database:
         frames = {KEPT: _kept(records)} if records else {}
@@ -99,15 +98,16 @@ def export(records: Path | None, runs: Path, into: Path) -> list[Path]:
         return [_write_table(database, name, into / f"{name}.parquet") for name in tables]
 
 
+def _finished(runs: Path) -> list[Path]:
+    """The run directories below `runs`, in order."""
+    return sorted(path.parent for path in runs.glob("*/meta.json"))
+
+
 def _write_table(database: duckdb.DuckDBPyConnection, name: str, path: Path) -> Path:
     """Write a table as a Parquet file: the old one, or the whole new one, but never a part."""
     host.try_to_write(path)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
+    with host.replacing(path) as part:
         database.table(name).write_parquet(str(part))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
