@@ -4,146 +4,44 @@
  *
  *   adversary NAME SECONDS
  *
- * A victim, another user's process, faults and frees memory and reads its file,
- * first alone, then beside the adversary. Told are what a round costs the victim
- * in both cases, whether the victim outlives it, and whether all memory is back
- * afterwards: what is held against everybody must go with its process.
+ * A victim runs alone at first, and then beside the adversary; with some of them
+ * the owner of the machine changes it meanwhile. Told are what a round costs the
+ * victim in both cases, whether the victim outlives it, and whether all memory is
+ * back afterwards: what is held against everybody must go with its process.
  */
-#include <errno.h>
-#include <fcntl.h>
+#include <glob.h>
 #include <linux/fuse.h>
 #include <linux/io_uring.h>
 #include <linux/userfaultfd.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define MB (1024UL * 1024UL)
-#define PAGE 4096UL
-#define WINDOWS 128		/* of a MiB each */
-#define VICTIM_UID 1001
+#include "victim.h"
+
 #define ADVERSARY_UID 1002
-#define VICTIM_HEAP (4 * MB)
-#define VICTIM_FILE (32 * MB)
-#define WARM_ROUNDS 4
-/* Of what was available before: the kernel's own caches, and pages on their way. */
-#define LOST_PERCENT 3
-#define SETTLE_S 20
+#define WINDOWS 128		/* of a MiB each */
+#define PIECE_PAGES 4096	/* of contiguous memory, 16 MiB */
+#define GROUPS "/sys/fs/cgroup"
+#define GRANTED GROUPS "/granted"
+#define OWN GRANTED "/own"
+#define FRAMES "/sys/kernel/debug/cma/*reserved*"
+#define BLOCKS "/sys/devices/system/memory/memory*"
 
 /* In bytes: half of the machine in a file, which fills the page cache; a quarter in a heap. */
 static size_t file_size, heap_size;
 /* The connection of a file system, or -1. */
 static int fuse = -1;
-/* What the victim tells: rounds so far. */
-static volatile uint64_t *rounds;
-static unsigned int checks;
-
-static void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf(": %s\n", strerror(errno));
-	exit(1);
-}
-
-static void check(bool good, const char *what)
-{
-	printf("%sok %u - %s\n", good ? "" : "not ", ++checks, what);
-}
-
-static void nap(unsigned int ms)
-{
-	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
-
-	nanosleep(&ts, NULL);
-}
-
-static char *map(size_t size)
-{
-	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static void touch(char *p, size_t size)
-{
-	size_t at;
-
-	for (at = 0; at < size; at += PAGE)
-		p[at] = 1;
-}
-
-/* A file of that size, of an earlier case if there is one, all of it read. */
-static int make_file(const char *path, size_t size)
-{
-	static char block[64 * 1024];
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	struct stat st;
-	size_t at;
-
-	if (fd < 0 || fstat(fd, &st))
-		die("%s", path);
-	for (at = st.st_size; at < size; at += sizeof(block))
-		if (pwrite(fd, block, sizeof(block), at) != sizeof(block))
-			die("%s", path);
-	fsync(fd);
-	for (at = 0; at < size; at += sizeof(block))
-		if (pread(fd, block, sizeof(block), at) < 0)
-			die("%s", path);
-	return fd;
-}
-
-static uint64_t meminfo_kb(const char *name)
-{
-	char line[128];
-	uint64_t value = 0;
-	FILE *f = fopen("/proc/meminfo", "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
-			value = strtoull(line + strlen(name) + 1, NULL, 10);
-	if (f)
-		fclose(f);
-	return value;
-}
-
-static void write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
-		printf("# %s: %s\n", path, strerror(errno));
-	close(fd);
-}
-
-static void become(uid_t uid)
-{
-	/* Its files in /proc are its own then, as those of a program that it executes would be. */
-	if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid) || prctl(PR_SET_DUMPABLE, 1))
-		die("uid %u", uid);
-}
+/* The group that the adversary's user may use as it likes, or NULL. */
+static const char *group;
+/* What the owner of the machine does meanwhile: how often it could, how often not. */
+static volatile struct changes {
+	bool stop;
+	unsigned int made, refused;
+} *changes;
 
 /* ---- the adversaries: each goes on until it is killed ---- */
 
@@ -468,56 +366,158 @@ static void silent(int file)
 	serve(fuse);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(int file);
-} adversaries[] = {
-	{ "pipes", pipes }, { "tiny", tiny }, { "adj", adj }, { "lazyfree", lazyfree },
-	{ "locked", locked }, { "hog", hog }, { "holes", holes }, { "writer", writer },
-	{ "mapped", mapped }, { "huge", huge }, { "policies", policies }, { "spread", spread },
-	{ "pinned", pinned }, { "copies", copies }, { "silent", silent },
-};
-
-/* ---- the victim ---- */
-
-static void victim(int file)
+/* Its memory goes from node to node, by a group of its own. */
+static void cpusets(int file)
 {
-	static char buffer[64 * 1024];
-	char *p = map(VICTIM_HEAP);
-	off_t at;
+	char *p = map(64 * MB);
+	int node;
 
-	become(VICTIM_UID);
-	for (;;) {
-		touch(p, VICTIM_HEAP);
-		madvise(p, VICTIM_HEAP, MADV_DONTNEED);
-		for (at = 0; at < (off_t)VICTIM_FILE; at += VICTIM_FILE / 64)
-			if (pread(file, buffer, sizeof(buffer), at) < 0)
-				_exit(1);
-		++*rounds;
+	for (node = 0;; node = !node) {
+		touch(p, 64 * MB);
+		write_text(OWN "/cpuset.mems", node ? "1" : "0");
 	}
 }
 
-/* The victim's CPU time, in ns: what else runs on its CPU costs it time, and no memory. */
-static uint64_t victim_ns(pid_t pid)
+/* A file that fills half of memory, all of it protected from reclaim. */
+static void protected(int file)
 {
-	struct timespec ts;
-	clockid_t clock;
+	static char block[256 * 1024];
+	off_t at;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+	write_text(OWN "/memory.min", "max");
+	for (;;)
+		for (at = 0; at < (off_t)file_size; at += sizeof(block))
+			if (pread(file, block, sizeof(block), at) < 0)
+				_exit(1);
 }
 
-/* What a round costs the victim now, in us of its CPU time; 0 if it makes none. */
-static double round_us(pid_t pid, unsigned int seconds)
+/* What a session manager gives a user: a group whose limits are the user's to set. */
+static void grant_group(void)
 {
-	uint64_t before = *rounds, ns = victim_ns(pid);
+	static const char *const files[] = { OWN "/cpuset.mems", OWN "/memory.min" };
+	char bytes[32];
+	size_t i;
 
-	nap(seconds * 1000);
-	if (*rounds == before)
-		return 0;
-	return (victim_ns(pid) - ns) / 1e3 / (*rounds - before);
+	snprintf(bytes, sizeof(bytes), "%zu", file_size);
+	write_text(GROUPS "/cgroup.subtree_control", "+cpuset +memory");
+	mkdir(GRANTED, 0755);
+	write_text(GRANTED "/cgroup.subtree_control", "+cpuset +memory");
+	write_text(GRANTED "/memory.min", bytes);
+	mkdir(OWN, 0755);
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (chown(files[i], ADVERSARY_UID, ADVERSARY_UID))
+			die("%s", files[i]);
+	group = OWN;
 }
+
+/* ---- what the owner of the machine does meanwhile, again and again ---- */
+
+static bool could_write(const char *where, const char *file, const char *text)
+{
+	char path[256];
+	int fd;
+	bool done;
+
+	snprintf(path, sizeof(path), "%s/%s", where, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		die("%s", path);
+	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return done;
+}
+
+static void count_change(bool made)
+{
+	if (made)
+		changes->made++;
+	else
+		changes->refused++;
+	nap(20);
+}
+
+/* Contiguous memory is taken and given back. */
+static void takes_frames(void)
+{
+	char pages[16];
+	glob_t found;
+
+	snprintf(pages, sizeof(pages), "%u", PIECE_PAGES);
+	if (glob(FRAMES, 0, NULL, &found))
+		die(FRAMES);
+	while (!changes->stop) {
+		bool got = could_write(found.gl_pathv[0], "alloc", pages);
+
+		count_change(got);
+		if (got)
+			could_write(found.gl_pathv[0], "free", pages);
+	}
+}
+
+static bool all_movable(const char *block)
+{
+	char path[256], zones[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/valid_zones", block);
+	f = fopen(path, "re");
+	if (f && !fgets(zones, sizeof(zones), f))
+		zones[0] = '\0';
+	if (f)
+		fclose(f);
+	return !strncmp(zones, "Movable", strlen("Movable"));
+}
+
+/* Blocks of memory are unplugged and plugged in again, one after the other. */
+static void unplugs(void)
+{
+	glob_t found;
+	size_t i;
+
+	if (glob(BLOCKS, 0, NULL, &found))
+		die(BLOCKS);
+	for (i = 0; !changes->stop; i = (i + 1) % found.gl_pathc) {
+		const char *block = found.gl_pathv[i];
+		bool gone;
+
+		if (!all_movable(block))
+			continue;
+		gone = could_write(block, "online", "0");
+		count_change(gone);
+		if (gone && !could_write(block, "state", "online_movable"))
+			die("%s stays away", block);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(int file);
+	void (*prepare)(void);
+	void (*owner)(void);
+} adversaries[] = {
+	/* by themselves */
+	{ .name = "pipes", .run = pipes },
+	{ .name = "tiny", .run = tiny },
+	{ .name = "adj", .run = adj },
+	{ .name = "lazyfree", .run = lazyfree },
+	{ .name = "locked", .run = locked },
+	{ .name = "hog", .run = hog },
+	{ .name = "holes", .run = holes },
+	{ .name = "writer", .run = writer },
+	{ .name = "mapped", .run = mapped },
+	{ .name = "huge", .run = huge },
+	{ .name = "policies", .run = policies },
+	{ .name = "spread", .run = spread },
+	{ .name = "pinned", .run = pinned },
+	{ .name = "copies", .run = copies },
+	/* with what a user is given */
+	{ .name = "silent", .run = silent, .prepare = mount_for_user },
+	{ .name = "protected", .run = protected, .prepare = grant_group },
+	{ .name = "cpusets", .run = cpusets, .prepare = grant_group },
+	/* beside what the owner does */
+	{ .name = "frames", .run = holes, .owner = takes_frames },
+	{ .name = "unplugged", .run = spread, .owner = unplugs },
+};
 
 static pid_t start(void (*run)(int file), int file, uid_t uid)
 {
@@ -528,30 +528,36 @@ static pid_t start(void (*run)(int file), int file, uid_t uid)
 	if (pid)
 		return pid;
 	setsid();
+	if (uid && group)
+		write_text(OWN "/cgroup.procs", "0");
 	if (uid)
 		become(uid);
 	run(file);
 	_exit(0);
 }
 
-static uint64_t available_kb(void)
+static pid_t start_owner(void (*run)(void))
 {
-	sync();
-	write_text("/proc/sys/vm/drop_caches", "3");
-	return meminfo_kb("MemAvailable");
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (pid)
+		return pid;
+	run();
+	_exit(0);
 }
 
-/* What is freed behind a process, by a worker or after a grace period, has time to come back. */
-static uint64_t settled_kb(uint64_t wanted)
+/* Whatever was changed is as it was when its owner ends. */
+static void end_owner(pid_t pid)
 {
-	uint64_t kb = available_kb();
-	int i;
+	int status = 0;
 
-	for (i = 0; i < SETTLE_S && kb < wanted; i++) {
-		nap(1000);
-		kb = available_kb();
-	}
-	return kb;
+	changes->stop = true;
+	waitpid(pid, &status, 0);
+	printf("# figure changes %u\n", changes->made);
+	printf("# figure refused %u\n", changes->refused);
+	check(!status, "the machine is as it was");
 }
 
 /* All processes of the adversary's user, however many it has by now. */
@@ -567,24 +573,62 @@ static void end_user(uid_t uid)
 	waitpid(pid, NULL, 0);
 }
 
-int main(int argc, char **argv)
+/* What a round costs the victim beside the adversary, in us, and what becomes of both. */
+static void measure(size_t i, pid_t hurt, int file, unsigned int seconds)
 {
-	unsigned int seconds = argc > 2 ? atoi(argv[2]) : 0;
-	uint64_t before, after, wanted;
-	pid_t hurt, bad;
-	double alone, beside;
+	pid_t bad, owner = 0;
+	double beside;
+
+	if (adversaries[i].prepare)
+		adversaries[i].prepare();
+	bad = start(adversaries[i].run, file, ADVERSARY_UID);
+	close(fuse);
+	if (adversaries[i].owner)
+		owner = start_owner(adversaries[i].owner);
+	nap(1000);
+	beside = round_us(hurt, seconds);
+	printf("# cost round_us %.1f\n", beside);
+	check(beside > 0, "the victim goes on");
+	check(waitpid(hurt, NULL, WNOHANG) == 0, "the victim lives");
+	printf("# the adversary %s\n", waitpid(bad, NULL, WNOHANG) ? "has ended" : "goes on");
+	if (owner)
+		end_owner(owner);
+}
+
+/* Nothing stays of the adversary, nor of the victim. */
+static void clear(pid_t hurt)
+{
+	end_user(ADVERSARY_UID);
+	umount2("silent", MNT_DETACH);
+	kill(hurt, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	rmdir(OWN);
+	rmdir(GRANTED);
+}
+
+static size_t find_adversary(int argc, char **argv)
+{
 	size_t i;
-	int mine, theirs;
 
 	for (i = 0; i < sizeof(adversaries) / sizeof(adversaries[0]); i++)
-		if (argc == 3 && !strcmp(adversaries[i].name, argv[1]))
-			break;
-	if (i == sizeof(adversaries) / sizeof(adversaries[0]) || !seconds) {
-		fprintf(stderr, "usage: adversary NAME SECONDS\n");
-		return 2;
-	}
+		if (argc == 3 && !strcmp(adversaries[i].name, argv[1]) && atoi(argv[2]) > 0)
+			return i;
+	fprintf(stderr, "usage: adversary NAME SECONDS\n");
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i = find_adversary(argc, argv);
+	unsigned int seconds = atoi(argv[2]);
+	uint64_t before, after, wanted;
+	pid_t hurt;
+	int mine, theirs;
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rounds = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	changes = (void *)(rounds + 1);
 	file_size = meminfo_kb("MemTotal") * 1024 / 2 / MB * MB;
 	heap_size = file_size / 2;
 	mine = make_file("victim.data", VICTIM_FILE);
@@ -597,24 +641,9 @@ int main(int argc, char **argv)
 	hurt = start(victim, mine, 0);
 	while (*rounds < WARM_ROUNDS)
 		nap(10);
-	alone = round_us(hurt, seconds);
-	if (adversaries[i].run == silent)
-		mount_for_user();
-	bad = start(adversaries[i].run, theirs, ADVERSARY_UID);
-	close(fuse);
-	nap(1000);
-	beside = round_us(hurt, seconds);
-	printf("# alone %.1f us a round\n", alone);
-	printf("# cost round_us %.1f\n", beside);
-	check(beside > 0, "the victim goes on");
-	check(waitpid(hurt, NULL, WNOHANG) == 0, "the victim lives");
-	printf("# the adversary %s\n", waitpid(bad, NULL, WNOHANG) ? "has ended" : "goes on");
-
-	end_user(ADVERSARY_UID);
-	umount2("silent", MNT_DETACH);
-	kill(hurt, SIGKILL);
-	while (wait(NULL) > 0)
-		;
+	printf("# alone %.1f us a round\n", round_us(hurt, seconds));
+	measure(i, hurt, theirs, seconds);
+	clear(hurt);
 	wanted = before - before * LOST_PERCENT / 100;
 	after = settled_kb(wanted);
 	printf("# available %llu kB before, %llu kB after\n", (unsigned long long)before,

@@ -114,6 +114,14 @@ def test_figures_without_a_metric_are_left_out() -> None:
     assert "userland_other" not in found
 
 
+def test_what_a_case_costs_is_a_metric_of_its_own() -> None:
+    suite = load_suite("changes")
+    case = Case("frames", "pass", costs={"round_us": 41.5}, figures={"changes": Figure(3)})
+    outcome = Outcome("none", (case,))
+    found = metrics_of(suite, outcome, outcome)
+    assert (found["changes_frames_round_us"], found["changes_frames_changes"]) == (41.5, 3)
+
+
 def test_cases_and_checks_are_counted_and_compared_with_the_first_policy() -> None:
     checks = (Check("1", "pass"), Check("2", "fail"))
     first = Outcome("none", (Case("a", "pass", checks=checks), Case("b", "skip")))

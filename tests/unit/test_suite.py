@@ -242,13 +242,36 @@ def test_sources_become_static_programs(own_out: Path, tmp_path: Path) -> None:
         programs.build(tmp_path)
 
 
+def test_a_header_beside_a_program_is_part_of_it(own_out: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.h").write_text("#define CODE 3\n")
+    (tmp_path / "a.c").write_text('#include "a.h"\nint main(void) { return CODE; }\n')
+    assert host.run([programs.build(tmp_path) / "a"]).returncode == 3
+    (tmp_path / "a.h").write_text("#define CODE 4\n")
+    assert host.run([programs.build(tmp_path) / "a"]).returncode == 4
+
+
+def test_words_of_a_suite_stand_before_the_policys() -> None:
+    suite = SUITE.model_copy(update={"cmdline": ["cma=64M"]})
+    plan = Plan(suite, Path(), None, [], runner.Machine(2, 512, debug=False))
+    words = plan.words(load_policy("region"))
+    assert words.index("cma=64M") < words.index("cohort=region,rightsize")
+
+
+@pytest.mark.parametrize("word", ["", "two words"])
+def test_a_word_of_the_command_line_is_one(tmp_path: Path, word: str) -> None:
+    text = f'title = "t"\ncmdline = ["{word}"]\n[case]\na = "./a"\n'
+    (tmp_path / "suite.toml").write_text(text)
+    with pytest.raises(UsageError, match="one word"):
+        load_directory(tmp_path, "s")
+
+
 def test_an_unknown_adversary_is_refused(own_out: Path) -> None:
     program = programs.build(paths.SUITES / "adversaries") / "adversary"
     assert host.run([program, "nothing", "1"]).returncode == 2
-    known = re.findall(
-        r'\{ "(\w+)", \w+ \}', (paths.SUITES / "adversaries/adversary.c").read_text()
-    )
-    named = [command.split()[1] for command in load_suite("adversaries").case.values()]
+    source = (paths.SUITES / "adversaries/adversary.c").read_text()
+    known = re.findall(r'\{ \.name = "(\w+)", \.run = ', source)
+    suites = [load_suite("adversaries"), load_suite("changes")]
+    named = [command.split()[1] for suite in suites for command in suite.case.values()]
     assert sorted(named) == sorted(known)
 
 

@@ -35,7 +35,9 @@ from cohort.results.sizes import size_metrics
 from cohort.results.usage import usage_metrics
 
 OF_SUITES = tuple(
-    metric.name for metric in METRICS if metric.group in {"A day of Debian", "Suites"}
+    metric.name
+    for metric in METRICS
+    if metric.group in {"A day of Debian", "Adversaries", "Suites"}
 )
 """What no run of a phone has: `cohort.results.suites` makes them of a suite's cases."""
 

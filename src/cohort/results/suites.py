@@ -18,6 +18,7 @@ from cohort.suites.results import (
     Figure,
     Outcome,
     Status,
+    costs,
     differences,
     whole,
 )
@@ -131,19 +132,25 @@ def _case(said: Mapping[str, Any]) -> Case:
 
 def metrics_of(suite: Suite, outcome: Outcome, first: Outcome) -> dict[str, int | float]:
     """How many cases and checks came to what, how many results are not those of `first`; and the
-    figures of all cases as SUITE_FIGURE, of each as SUITE_CASE_FIGURE: those of them that the
-    catalogue of metrics knows."""
+    figures of all cases as SUITE_FIGURE, of each as SUITE_CASE_FIGURE, as are costs: those of them
+    that the catalogue of metrics knows."""
     found = {f"{suite.name}_{name}": figure for name, figure in whole(outcome.cases).items()}
     for case in outcome.cases:
         for name, figure in case.figures.items():
-            found[f"{suite.name}_{case.name}_{name}".replace("-", "_")] = figure
+            found[_of_case(suite, f"{case.name}: {name}")] = figure
     cases, checks = outcome.counts(), outcome.check_counts()
-    told = {f"suite_{status}": cases[status] for status in STATUSES}
+    told: dict[str, int | float] = {f"suite_{status}": cases[status] for status in STATUSES}
     told |= {f"suite_checks_{status}": checks[status] for status in OF_CHECKS}
     told["suite_differs"] = len(differences((first, outcome), suite.cost_bound))
     told[f"{suite.name}_failed"] = sum(cases[status] for status in FAILURES)
+    told |= {_of_case(suite, name): cost for name, cost in costs(outcome).items()}
     numbers = {name: _number(figure) for name, figure in found.items()} | told
     return {name: number for name, number in numbers.items() if name in BY_NAME}
+
+
+def _of_case(suite: Suite, name: str) -> str:
+    """A metric's name for what a case tells, CASE: NAME."""
+    return f"{suite.name}_{name}".replace(": ", "_").replace("-", "_")
 
 
 def _number(figure: Figure) -> int | float:

@@ -1,4 +1,5 @@
-"""Programs of the lab's own suites: C files, each compiled into a static program, and scripts.
+"""Programs of the lab's own suites: C files, each compiled into a static program with the headers
+beside it, and scripts.
 
 Beside them, where a suite wants it, packages of Debian as files.
 """
@@ -33,7 +34,7 @@ def build(sources: Path, archives: Sequence[str] = (), arch: str = "x86_64") -> 
     files = sorted(x for x in sources.glob("*") if x.suffix in {".c", ".sh"})
     if not files:
         raise UsageError(f"{sources} has no C file and no shell script")
-    content = [path.read_bytes() for path in files]
+    content = [path.read_bytes() for path in [*files, *sorted(sources.glob("*.h"))]]
     versions = packaged.versions(archives) if archives else []
     key = host.digest(*content, arch, host.version(cc), *versions)[:16]
     made = paths.made("suites", "programs") / key

@@ -79,6 +79,7 @@ class Plan:
         return (
             *WORDS,
             *(DEBUG_WORDS if self.machine.debug else ()),
+            *self.suite.cmdline,
             *self.machine.switches(policy),
         )
 

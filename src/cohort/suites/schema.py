@@ -38,6 +38,12 @@ def _seconds(value: int) -> int:
     return value
 
 
+def _word(value: str) -> str:
+    if not value or any(x.isspace() for x in value):
+        raise ValueError("must be one word of a kernel's command line")
+    return value
+
+
 def _package(value: str) -> str:
     if not _PACKAGE.fullmatch(value):
         raise ValueError("is no name of a Debian package")
@@ -47,6 +53,7 @@ def _package(value: str) -> str:
 CaseName = Annotated[str, AfterValidator(_case_name)]
 Command = Annotated[str, AfterValidator(_command)]
 Seconds = Annotated[int, AfterValidator(_seconds)]
+Word = Annotated[str, AfterValidator(_word)]
 Package = Annotated[str, AfterValidator(_package)]
 
 
@@ -59,11 +66,11 @@ class Suite(BaseModel):
     scripts are copied. `debian` says that an initramfs is no root for it: it needs programs or
     libraries of Debian, or a disk. `packages` are in the root beside those that every root has;
     `archives` are packages that lie in `archives` of the directory as files, for a case to install.
-    The root's file system has `image_mb` MiB. `setup` is run before the first case and again after
-    a guest that died. A case has `limit_s` seconds, or those in `longer`; `skip` are the exit codes
-    of a case that cannot be run. With `deterministic` the guest's time counts instructions, so that
-    costs mean something: one that is more than `cost_bound` times what it is under the first policy
-    is a difference.
+    The root's file system has `image_mb` MiB. `cmdline` are words for each guest's kernel, whatever
+    the policy. `setup` is run before the first case and again after a guest that died. A case has
+    `limit_s` seconds, or those in `longer`; `skip` are the exit codes of a case that cannot be run.
+    With `deterministic` the guest's time counts instructions, so that costs mean something: one
+    that is more than `cost_bound` times what it is under the first policy is a difference.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -83,6 +90,7 @@ class Suite(BaseModel):
     limit_s: Seconds = 120
     longer: dict[CaseName, Seconds] = {}
     skip: list[int] = [4]
+    cmdline: list[Word] = []
     setup: list[Command] = []
     case: Annotated[dict[CaseName, Command], Field(min_length=1)]
     files: Path | None = None
