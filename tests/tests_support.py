@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fcntl import LOCK_NB, flock
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.mark.structures import ParameterSet
@@ -204,3 +205,17 @@ def claims_of(console: str) -> list[str]:
     assert "\ndone\n" in console, console[-3000:]
     assert [x for x in lines if x.startswith("not")] == [], console[-3000:]
     return lines
+
+
+def scale_step(ns: int, n: int = 1000, **more: Any) -> dict[str, Any]:
+    """What a guest of `cohort scale` says of a step: `n` faults of one process in `ns` in all."""
+    step = {"r": "scale", "op": "fault", "kind": "process", "workers": 1, "scheme": "booted"}
+    return step | {"n": n, "ns": ns} | more
+
+
+def scale_lock(name: str, acquired: int, total_us: float, least_us: float = 0.1) -> dict[str, Any]:
+    """What it says of a class of locks in that step: times it was taken, and held in all."""
+    waits = "0 0 0.00 0.00 0.00 0.00"
+    average = total_us / acquired
+    line = f"{name}: {waits} 3 {acquired} {least_us:.2f} 9.00 {total_us:.2f} {average:.2f}"
+    return {"r": "lock", "op": "fault", "kind": "process", "workers": 1, "line": line}

@@ -12,10 +12,11 @@ import pytest
 from cohort import paths
 from cohort.errors import Failed, UsageError
 from cohort.policy import load_policy
-from cohort.results import collect, pages
+from cohort.results import collect, figures, pages
 from cohort.results.pages import Home
 from cohort.results.query import ask, export
 from cohort.results.records import Record, read_set, write_set
+from cohort.results.sheet import Sheet
 from cohort.runs import RunSpec, check_run
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import load_study
@@ -584,3 +585,16 @@ def test_a_long_cell_is_folded_and_not_cut(made: Home, cohort: Cohort) -> None:
     said = cohort("results", "--sql", "SELECT repeat('x', 300) AS record")
     assert (said.code, "…" in said.stdout) == (0, False), said.stderr
     assert said.stdout.count("x") == 300
+
+
+def test_an_aim_is_a_bound_and_what_is_measured(small: Path) -> None:
+    sheet = Sheet("page", small.parent)
+    plain = figures.plain
+    assert plain(sheet.aim("small", "region", "kills", by="none", most=1)) == "≤ 1 | 1 ✓"
+    said = plain(sheet.aim("small", "region", "launch_ms_p50", by="none", most=0.25))
+    assert said == "≤ 0.25 | 0.507 **✗**"
+    assert plain(sheet.aim("small", "none", "kills", least=21)) == "≥ 21 | 20 **✗**"
+    with pytest.raises(Failed, match="kills: an aim has one bound"):
+        sheet.aim("small", "region", "kills")
+    with pytest.raises(Failed, match="buffer_fail: none has 0"):
+        sheet.aim("small", "region", "buffer_fail", by="none", most=1)

@@ -13,38 +13,23 @@ from cohort.results import scale
 from cohort.results.scale import HAND, Place, count, lock_label, lock_line, rates, rows
 from cohort.verbs.scale import show_counted, show_rates
 from cohort.vm.machine import LARGE_PAGE
-from tests_support import Outcome
+from tests_support import Outcome, scale_lock, scale_step
 
 GOLDEN = paths.ROOT / "tests" / "golden" / "scale.txt"
 MAGAZINE = "&per_cpu_ptr(cz->magazine, cpu)->lock"
 ALONE = Place("fault", "process", 1)
 
 
-def _line(name: str, acquired: int, total_us: float, least_us: float = 0.1) -> str:
-    waits = "0 0 0.00 0.00 0.00 0.00"
-    average = total_us / acquired
-    return f"{name}: {waits} 3 {acquired} {least_us:.2f} 9.00 {total_us:.2f} {average:.2f}"
-
-
-def _step(ns: int, n: int = 1000, **more: Any) -> dict[str, Any]:
-    step = {"r": "scale", "op": "fault", "kind": "process", "workers": 1, "scheme": "booted"}
-    return step | {"n": n, "ns": ns} | more
-
-
-def _lock(line: str, op: str = "fault") -> dict[str, Any]:
-    return {"r": "lock", "op": op, "kind": "process", "workers": 1, "line": line}
-
-
 def _counted(policy: str, zone: int, zone_us: float, magazine: int = 0) -> scale.Counted:
-    lines = [_line("&zone->lock", zone, zone_us), _line("&pcp->lock", 1000, 400.0)]
-    lines += [_line(MAGAZINE, magazine, 0.2 * magazine)] if magazine else []
-    lines += [_line("&rq->__lock", 5, 1.0)]
-    watched = [_step(4_000_000), *map(_lock, lines)]
-    return count(policy, [{"r": "note"}, _step(2_000_000)], watched)
+    locks = [scale_lock("&zone->lock", zone, zone_us), scale_lock("&pcp->lock", 1000, 400.0)]
+    locks += [scale_lock(MAGAZINE, magazine, 0.2 * magazine)] if magazine else []
+    locks += [scale_lock("&rq->__lock", 5, 1.0)]
+    watched = [scale_step(4_000_000), *locks]
+    return count(policy, [{"r": "note"}, scale_step(2_000_000)], watched)
 
 
 def test_lines_that_are_of_no_class_are_left_out() -> None:
-    line = lock_line(_line("&mm->mmap_lock-R", 1030, 77.59, 0.05))
+    line = lock_line(scale_lock("&mm->mmap_lock-R", 1030, 77.59, 0.05)["line"])
     assert line == scale.LockLine("&mm->mmap_lock-R", 1030, 77_590.0, 50.0)
     heading = "class name    con-bounces    contentions   waittime-min"
     place = "&zone->lock          7          [<ffffffff8123>] rmqueue_bulk+0x44/0x6f0"
@@ -86,8 +71,8 @@ def _turns() -> list[dict[str, Any]]:
     for none, region in ((1.0, 1.1), (2.0, 2.0), (1.0, 1.0)):
         for scheme, factor in (("none", none), ("region", region)):
             for _ in range(2):
-                records.append(_step(int(500_000 * factor), scheme=scheme))
-                records.append(_step(int(500_000 * factor), scheme=scheme, op="free"))
+                records.append(scale_step(int(500_000 * factor), scheme=scheme))
+                records.append(scale_step(int(500_000 * factor), scheme=scheme, op="free"))
     return records
 
 

@@ -28,7 +28,7 @@ def of_runs(places: Sequence[Path]) -> list[Record]:
     and for a policy or a workload that is another by now; Failed for runs of more
     than one build or phone.
     """
-    results = [measure(RunDir(path)) for path in _directories(places)]
+    results = [measure(run) for run in run_directories(places)]
     for result in results:
         _check_policy(result)
     commands = _commands(results)
@@ -60,15 +60,17 @@ def of_study(file: Path) -> list[Record]:
     return records
 
 
-def _directories(places: Sequence[Path]) -> list[Path]:
-    found = []
+def run_directories(places: Sequence[Path]) -> list[RunDir]:
+    """The runs at these places, each a run directory or one of such. UsageError for a place without
+    runs."""
+    found: list[Path] = []
     for place in places:
         inside = sorted(x.parent for x in place.glob("*/meta.json"))
         here = [place] if (place / "meta.json").is_file() else inside
         if not here:
             raise UsageError(f"{place}: no finished run is there")
         found += [path.absolute() for path in here]
-    return list(dict.fromkeys(found))
+    return [RunDir(path) for path in dict.fromkeys(found)]
 
 
 def _study_command(study: Study, results: Sequence[tuple[str, Result]]) -> str:

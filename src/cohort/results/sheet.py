@@ -8,7 +8,7 @@ from typing import Any
 
 from cohort import policy_page
 from cohort.errors import Failed
-from cohort.results import bounds, history, record_schema
+from cohort.results import bounds, history, record_schema, scale_set
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric, meant
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
@@ -35,6 +35,7 @@ def best(*labels: str, title: str = "best rival") -> Best:
 
 
 Column = str | Best
+_MET = {True: "✓", False: "**✗**"}
 Picture = dict[str, dict[str, tuple[float, float, float]]]
 """By label and metric: median, least, greatest."""
 
@@ -91,6 +92,32 @@ class Sheet:
         text = f"{one / other:.{digits}f}" if other else MISSING
         return self.figures.mark(table, f"{metric} of {_plain(column)} by {_plain(by)}", text)
 
+    def aim(
+        self,
+        table: str,
+        column: Column,
+        metric: str,
+        by: Column | None = None,
+        most: float | None = None,
+        least: float | None = None,
+    ) -> str:
+        """What a metric should be, what it is and a sign whether it is: the median of `column`, or
+        that in times of `by`, which has `most` as its upper or `least` as its lower bound. Failed
+        for no bound or both."""
+        if (most is None) == (least is None):
+            raise Failed(f"{self.name}: table {table}: {metric}: an aim has one bound")
+        found = self._median(table, column, metric)
+        what = metric
+        if by is not None:
+            other = self._median(table, by, metric)
+            if not other:
+                raise Failed(f"{self.name}: table {table}: {metric}: {_plain(by)} has 0")
+            found, what = found / other, f"{metric} of {_plain(column)} by {_plain(by)}"
+        met = found <= most if most is not None else found >= (least or 0)
+        bound = f"≤ {most:g}" if most is not None else f"≥ {least:g}"
+        shown = f"{found:.3g}" if abs(found) < 1000 else f"{found:,.0f}"
+        return f"{bound} | {self.figures.mark(table, what, f'{shown} {_MET[met]}')}"
+
     def commit(self, table: str) -> str:
         """The commit of all records of the table."""
         return self.figures.mark(table, "commit", self._records(table)[0].commit)
@@ -103,6 +130,20 @@ class Sheet:
         """The bounds of the history, and what they are made of."""
         rule = history.read_rule(self.home)
         return bounds.table(rule, bounds.measure(rule, self.home), self.figures)
+
+    def scale(self, table: str, what: str) -> str:
+        """Runs of `cohort scale`: their `instructions`, `locks` or `speeds`. Failed for another."""
+        draw = scale_set.TABLES.get(what)
+        if draw is None:
+            known = ", ".join(scale_set.TABLES)
+            raise Failed(f"{self.name}: table {table}: {what} is none of {known}")
+        return draw(table, self._records(table), self.figures)
+
+    def note(self, table: str) -> str:
+        """The command of a set, and what its runs were made on."""
+        records = self._records(table)
+        note = self._note(table, records, False, records[0].label, False)
+        return "\n".join([*self._commands(table, records), "", *note])
 
     def picture(
         self, table: str, family: str, labels: Sequence[str], alt: str, orders: bool = False
@@ -284,13 +325,16 @@ def _row(cells: Sequence[str]) -> str:
 def functions(sheet: Sheet) -> Mapping[str, Any]:
     """By name, what a template may call."""
     return {
+        "aim": sheet.aim,
         "best": best,
         "bounds": sheet.bounds,
         "commit": sheet.commit,
         "history": sheet.history,
         "picture": sheet.picture,
+        "note": sheet.note,
         "policies": policy_page.markdown,
         "records": record_schema.markdown,
+        "scale": sheet.scale,
         "table": sheet.table,
         "times": sheet.times,
         "value": sheet.value,

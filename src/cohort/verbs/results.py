@@ -96,6 +96,7 @@ def _tables(sql: str | None, as_json: bool, parquet: Path | None) -> None:
     metavar="DIR",
     help="The runs of a suite: out/suites/runs/NAME.",
 )
+@click.option("--scale", is_flag=True, help="Of the runs named, those of `cohort scale`.")
 def add(
     name: str,
     more: tuple[Path, ...],
@@ -103,23 +104,29 @@ def add(
     last: bool,
     study: Path | None,
     suite: Path | None,
+    scale: bool,
 ) -> None:
     """Keep the metrics of finished runs as the set NAME, in place of what it was.
 
     All must be of one clean commit. Prints the set's file. The pages are made by `cohort results`.
     """
-    from cohort.results import collect, export, suites
+    from cohort import paths
+    from cohort.results import collect, export, scale_set, suites
     from cohort.results.records import write_set
 
     named = [*places, *more]
     if [bool(named), last, study is not None, suite is not None].count(True) != 1:
         raise UsageError("name run directories, or say --last, --study or --suite, one of the four")
+    if scale and not named:
+        raise UsageError("--scale: name run directories", f"--from {paths.made('runs')}")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise UsageError(f"{name}: a set is called by lower-case letters, digits and dashes")
     if study is not None:
         records = collect.of_study(study)
     elif suite is not None:
         records = suites.of_suite(suite)
+    elif scale:
+        records = scale_set.of_scale(collect.run_directories(named))
     else:
         records = collect.of_runs(export.recall() if last else named)
     path = _home().records / f"{name}.jsonl"

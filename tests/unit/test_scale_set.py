@@ -1,0 +1,114 @@
+"""Runs of `cohort scale` as records, and the tables that a page makes of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cohort.errors import Failed, UsageError
+from cohort.policy import load_policy
+from cohort.results.collect import run_directories
+from cohort.results.figures import plain
+from cohort.results.records import Record, read_set, write_set
+from cohort.results.scale_set import of_scale
+from cohort.results.sheet import Sheet
+from made_runs import END
+from tests_support import Outcome, scale_lock, scale_step
+
+VERSIONS = {
+    **{"qemu": "QEMU 1", "gcc": "gcc 4", "kernel": "6.12.7"},
+    **{"cohort_git": "abcd", "tree_id": "89ab"},
+}
+
+
+def made_run(root: Path, name: str, records: list[dict[str, Any]], **meta: Any) -> None:
+    """A run directory of `cohort scale`, of policy `none` unless `meta` says another."""
+    about: dict[str, Any] = {
+        **{"policy": "none", "seed": 1, "workload": "scale", "launches": 12, "memory_mb": 2048},
+        **{"cpus": 8, "accel": "deterministic", "versions": VERSIONS, "wall_s": 1.0},
+        **{"started": name, "kernel_configs": ["base", "cohort"], "guest_id": "4567"},
+        **dict.fromkeys(("kernel_id", "workload_digest", "policy_id"), "0123"),
+        **meta,
+    }
+    path = root / name
+    path.mkdir(parents=True)
+    (path / "meta.json").write_text(json.dumps(about))
+    (path / "records.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in [*records, END]))
+
+
+def counted(root: Path, policy: str, ns: int, zone: int) -> None:
+    """The two runs of a policy: a fault of `ns` instructions that takes the zone's lock `zone`
+    times in a thousand."""
+    same = {"policy": policy, "policy_id": load_policy(policy).digest[:16]}
+    made_run(root, f"{policy}-1", [scale_step(1000 * ns)], **same)
+    watched = {"kernel_configs": ["base", "cohort", "lockstat"]}
+    locks = [scale_lock("&zone->lock", zone, 22.0), scale_lock("&pcp->lock", 1000, 400.0)]
+    made_run(root, f"{policy}-2", [scale_step(2000 * ns), *locks], **same, **watched)
+
+
+def records_of(root: Path) -> list[Record]:
+    return of_scale(run_directories([root]))
+
+
+def test_a_policy_is_a_record_of_two_runs_and_other_workloads_are_left_out(tmp_path: Path) -> None:
+    counted(tmp_path, "none", 2000, 20)
+    counted(tmp_path, "region", 2100, 50)
+    made_run(tmp_path, "other", [], workload="phone-2g")
+    none, region = records_of(tmp_path)
+    assert (none.label, region.command) == ("none", "cohort scale none region")
+    assert none.metrics["fault process 1 instructions"] == 2000
+    assert region.metrics["fault process 1 zone taken"] == pytest.approx(0.05)
+    assert none.metrics["fault process 1 zone under"] == pytest.approx(20.0)
+
+
+def test_the_tables_of_what_was_counted(tmp_path: Path) -> None:
+    counted(tmp_path / "runs", "none", 2000, 20)
+    counted(tmp_path / "runs", "region", 2100, 50)
+    write_set(tmp_path / "scale.jsonl", records_of(tmp_path / "runs"))
+    sheet = Sheet("page", tmp_path)
+    assert plain(sheet.scale("scale", "instructions")).splitlines() == [
+        "| operation | `none` | `region` |",
+        "|---|--:|--:|",
+        "| fault, alone | 2,000 | 2,100 (1.050) |",
+    ]
+    assert plain(sheet.scale("scale", "locks")).splitlines()[2:] == [
+        "| fault, alone | zone | 0.020 / 20 | **0.050 / 17 (2.50 / 0.85)** |",
+        "|  | pcp+magazine | 1.000 / 300 | 1.000 / 300 (1.00 / 1.00) |",
+    ]
+    assert "cohort scale none region" in plain(sheet.note("scale"))
+    assert "commit" in [figure.what for figure in sheet.figures.all]
+    with pytest.raises(Failed, match="page: table scale: looks is none of instructions, locks"):
+        sheet.scale("scale", "looks")
+
+
+def test_a_run_with_turns_has_a_record_a_scheme(tmp_path: Path) -> None:
+    steps = [
+        scale_step(ns, scheme=scheme)
+        for scheme, ns in (("none", 1000), ("region", 1250), ("none", 1000), ("region", 1000))
+    ]
+    made_run(tmp_path / "runs", "one", steps, workload="scale-free", accel="tcg")
+    records = records_of(tmp_path / "runs")
+    assert [x.label for x in records] == ["none", "region"]
+    assert records[1].command == "cohort scale none --free-running"
+    write_set(tmp_path / "free.jsonl", records)
+    assert read_set(tmp_path / "free.jsonl") == records
+    shown = plain(Sheet("page", tmp_path).scale("free", "speeds")).splitlines()
+    assert shown[2] == "| fault, alone | 1,000,000,000 | 0.900 [0.800, 1.000] |"
+    made_run(tmp_path / "runs", "two", steps, workload="scale-free", accel="tcg")
+    with pytest.raises(UsageError, match="2 runs with turns are there: one, two"):
+        records_of(tmp_path / "runs")
+
+
+def test_half_of_a_measurement_is_refused(tmp_path: Path, own_out: Path) -> None:
+    made_run(tmp_path / "half", "none-1", [scale_step(1000)])
+    with pytest.raises(UsageError, match="none was run once"):
+        records_of(tmp_path / "half")
+    made_run(tmp_path / "other", "phone", [], workload="phone-2g")
+    with pytest.raises(UsageError, match="no finished run of `cohort scale`"):
+        records_of(tmp_path / "other")
+
+
+def test_the_verb_wants_to_know_which_runs(cohort: Any, own_out: Path) -> None:
+    done: Outcome = cohort("results", "add", "scale", "--scale", "--last")
+    assert (done.code, "--scale: name run directories" in done.stderr) == (2, True)
