@@ -21,7 +21,7 @@ SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes us
 POLICIES := none,region,cpb,pcpa,vnode
 # On one CPU there is no room for two nodes.
 POLICIES_adversaries := none,region,cpb,pcpa
-POLICIES_changes := $(POLICIES_adversaries)
+POLICIES_changes := none,region,cpb,pcpa
 SUITE_PACKAGES := debootstrap libcap-dev libfuse-dev libnuma-dev liburing-dev rsync
 
 LAUNCHES := 200

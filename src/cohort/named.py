@@ -32,7 +32,6 @@ def find(kind: str, name_or_path: str, directory: Path, known: list[str]) -> Pat
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         return Path(name_or_path)
-    path = directory / f"{name_or_path}.toml"
-    if not path.is_file():
+    if name_or_path not in known:
         raise UsageError(f"no {kind} named {name_or_path!r}", hint(name_or_path, known))
-    return path
+    return directory / f"{name_or_path}.toml"

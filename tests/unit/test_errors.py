@@ -414,3 +414,36 @@ def test_two_policies_of_one_name_have_no_suite(
     done = cohort("suite", "adversaries", "--policies", f"none,{tmp_path}/none.toml")
     assert done.code == 2
     assert "policies of the same name: none, " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "none", "--workload", "a" * 300], "no workload named 'aaa"),
+        (["results", "add", "s", "--study", "gone.json"], "gone.json: No such file"),
+        (["run", "none", "--workload", "long.toml"], "1: name: must be up to 15 lower-case"),
+        (
+            ["run", "none", "--workload", "orders.toml"],
+            "heap_orders: must be three orders, the last one 0",
+        ),
+        (["run", "words.toml"], "cmdline.2: 'two words': must be one boot parameter"),
+    ],
+)
+def test_what_is_wrong_is_told_in_words(
+    own_out: Path,
+    cohort: Cohort,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("long.toml").write_text(f'name = "{"a" * 40}"\nextends = "phone-2g"\n')
+    Path("words.toml").write_text(
+        'title = "t"\nextends = "region"\ncmdline = ["two words"]\n', encoding="utf-8"
+    )
+    Path("orders.toml").write_text(
+        'name = "o"\nextends = "phone-2g"\n[machine]\nheap_orders = "9,4"\n', encoding="utf-8"
+    )
+    done = cohort(*words)
+    assert (done.code, said in done.stderr) == (2, True), done.stderr

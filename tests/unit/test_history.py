@@ -212,9 +212,10 @@ def test_a_rule_that_is_none(text: str, said: str, tmp_path: Path) -> None:
 
 
 def test_the_bounds_of_the_repository_are_of_its_records() -> None:
-    """Of three seeds at least, and each leaves room for chance."""
+    """Of three seeds at least, and each leaves room for chance: the most has UI(4), a share of next
+    to nothing."""
     found = history.read(paths.ROOT / "docs" / "results" / "records")[1]
-    assert all(1 < bound.most < 2 and bound.measured.n >= bounds.SEEDS for bound in found.values())
+    assert all(1 < bound.most < 3 and bound.measured.n >= bounds.SEEDS for bound in found.values())
 
 
 def test_the_verb_judges_what_is_there(

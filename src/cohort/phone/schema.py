@@ -4,17 +4,34 @@ Every number is a table {value, source, note}: `source` is "measured" or "cited"
 note on what or from where, or "assumed". Units are in the keys: mb, kb, ms, us, pages, pct.
 """
 
+import re
 from itertools import combinations, islice
 from math import comb
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from cohort import named
 from cohort.phone import limits
 
-NAME = r"^[a-z][a-z0-9_-]{0,14}$"
-Name = Annotated[str, StringConstraints(pattern=NAME)]
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")
+RULE = "up to 15 lower-case letters, digits, dashes and underscores, a letter first"
+
+
+def _name(value: str) -> str:
+    if not NAME.fullmatch(value):
+        raise ValueError(f"must be {RULE}")
+    return value
+
+
+def _heap_orders(value: str) -> str:
+    if not re.fullmatch(r"[1-9],[1-9],0", value):
+        raise ValueError("must be three orders, the last one 0, as in 9,4,0")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+HeapOrders = Annotated[str, AfterValidator(_heap_orders)]
 EXPERIMENTS = ("exit", "throughput", "bench", "orders", "scale")
 ProcessClass = Literal["persistent", "service", "normal"]
 
@@ -88,7 +105,7 @@ class Machine(Strict):
     memory_mb: Positive
     cpus: Cpus
     image_mb: Positive
-    heap_orders: Annotated[str, StringConstraints(pattern=r"^[1-9],[1-9],0$")] | None = None
+    heap_orders: HeapOrders | None = None
 
 
 class Storage(Strict):

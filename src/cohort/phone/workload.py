@@ -1,6 +1,5 @@
 """Workloads by name: find, read, check; errors name the file, the line and the key."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from pydantic import ValidationError
 from cohort import named, paths, tomlfile
 from cohort.errors import UsageError
 from cohort.phone.conf import render_conf
-from cohort.phone.schema import NAME, Workload
+from cohort.phone.schema import NAME, RULE, Workload
 from cohort.phone.sequence import all_launches, launch_sequence, launch_weights
 
 __all__ = [
@@ -73,8 +72,7 @@ def _replace(path: Path, data: dict[str, Any], key: str, value: int) -> None:
 
 
 def _validate(path: Path, data: dict[str, Any]) -> Workload:
-    rule = "a workload is: up to 15 of a-z, 0-9, _ and -"
-    named_data = tomlfile.with_name(path, data, re.compile(NAME), rule)
+    named_data = tomlfile.with_name(path, data, NAME, f"a workload is: {RULE}")
     try:
         return Workload.model_validate(named_data)
     except ValidationError as error:

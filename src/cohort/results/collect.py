@@ -49,7 +49,9 @@ def of_study(file: Path) -> list[Record]:
         said = json.loads(file.read_text(encoding="utf-8"))
         runs = [(str(x["label"]), Path(x["path"])) for x in said["runs"]]
         name = str(said["study"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}", "make it: cohort study NAME") from error
+    except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{file}: not what `cohort study` writes: {error}") from error
     if name not in study_names():
         raise UsageError(f"{name} is no study of studies/, so its runs cannot be had again")
