@@ -90,9 +90,10 @@ def test_blocks_of_an_order() -> None:
     records = [took(8, "normal", 6, 600_000), took(8, "slow", 0, 0), took(8, "refused", 2, 9)]
     metrics = compute_metrics(records)
     assert metrics["order8_normal_us"] == 100
+    assert metrics["order8_mib_us"] == 100
     assert metrics["order8_slow_us"] is None
     assert metrics["order8_refused_share"] == 0.25
-    assert metrics["order4_normal_us"] is None
+    assert (metrics["order4_normal_us"], metrics["order4_mib_us"]) == (None, None)
 
 
 def test_libraries_among_what_a_package_depends_on() -> None:

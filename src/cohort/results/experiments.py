@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from cohort.results.catalogue import METRICS, ORDERS
-from cohort.results.frames import Floats, Frames, pages_by_order
+from cohort.results.frames import MIB, Floats, Frames, pages_by_order
 
 Number = float | int | None
 
@@ -64,8 +64,9 @@ def throughput_metrics(measured: pd.DataFrame) -> dict[str, Number]:
     return values
 
 
-def order_metrics(measured: pd.DataFrame) -> dict[str, Number]:
-    """µs of a block by order and path, and the share of blocks that came in smaller ones."""
+def order_metrics(measured: pd.DataFrame, page_size: int) -> dict[str, Number]:
+    """µs of a block by order and path, and of 1 MiB in blocks that were free; and the share of
+    blocks that came in smaller ones. Pages of `page_size` bytes."""
     values: dict[str, Number] = {}
     for order in BLOCK_ORDERS:
         rows = measured[measured["order"] == order].set_index("path")
@@ -75,6 +76,9 @@ def order_metrics(measured: pd.DataFrame) -> dict[str, Number]:
             values[f"order{order}_{path}_us"] = (
                 float(ns[path]) / float(blocks[path]) / 1000 if there else None
             )
+        free = values[f"order{order}_normal_us"]
+        blocks_a_mib = MIB / (page_size << order)
+        values[f"order{order}_mib_us"] = None if free is None else free * blocks_a_mib
         total = float(blocks.sum())
         refused = float(blocks["refused"]) if "refused" in rows.index else 0.0
         values[f"order{order}_refused_share"] = refused / total if total else None

@@ -62,7 +62,7 @@ def compute_metrics(records: Iterable[Mapping[str, Any]]) -> dict[str, Number]:
         **_kill_chain(frames),
         **exit_metrics(frames),
         **throughput_metrics(frames.throughput),
-        **order_metrics(frames.orders),
+        **order_metrics(frames.orders, frames.page_size),
         **role_metrics(frames),
         **camera_metrics(frames),
         **bench_metrics(frames.bench),
