@@ -12,7 +12,20 @@ from cohort.phone.workload import load_workload
 from cohort.results.figures import Figures
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
 from cohort.results.runs import Result, measure
-from cohort.results.scale import HAND, Counted, Place, Probe, Rate, Row, Use, count, rates, rows
+from cohort.results.scale import (
+    ACQUIRED_LIMIT,
+    HAND,
+    HELD_LIMIT,
+    Counted,
+    Place,
+    Probe,
+    Rate,
+    Row,
+    Use,
+    count,
+    rates,
+    rows,
+)
 from cohort.results.table import MISSING
 from cohort.runs import RunDir
 
@@ -177,8 +190,10 @@ def _use(row: Row, index: int) -> str:
     text = f"{use.acquired:.3f} / {use.held:,.0f}"
     if ratios is None:
         return text
-    over = "**" if row.met(index) is False else ""
-    return f"{over}{text} ({ratios[0]:.2f} / {ratios[1]:.2f}){over}"
+    # As it is shown: of an acquisition in ten thousand nothing is to be seen.
+    taken, held = (round(ratio, 2) for ratio in ratios)
+    over = "**" if taken > ACQUIRED_LIMIT or held > HELD_LIMIT else ""
+    return f"{over}{text} ({taken:.2f} / {held:.2f}){over}"
 
 
 def speeds(table: str, records: Sequence[Record], figures: Figures) -> str:
