@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/swap.h>
 #include <sys/syscall.h>
 
 #include "claims.h"
@@ -64,6 +65,145 @@ static int on_node(char *p, int n, size_t step, int node)
 	for (i = 0; i < n; i++)
 		nr += status[i] == node;
 	return nr;
+}
+
+/* A child that borrows its address space, as a launcher's does before it executes a program. */
+static int borrows(void)
+{
+	char role[32] = "";
+	int fd, status;
+	pid_t pid;
+
+	put("/proc/self/vnode", "trusted");
+	pid = vfork();
+	if (!pid)
+		_exit(put("/proc/self/vnode", "untrusted") == -EBUSY ? 0 : 1);
+	waitpid(pid, &status, 0);
+	claim(!status, "no role for a child whose memory is its parent's");
+	fd = open("/proc/self/vnode", O_RDONLY);
+	if (fd < 0 || read(fd, role, sizeof(role) - 1) < 0)
+		return 1;
+	claim(!strncmp(role, "trusted", strlen("trusted")), "the parent keeps its role");
+	return 0;
+}
+
+static char *others;	/* pages of the process that is sent away, in each of the two */
+static pid_t owner;
+
+static int owns(void)
+{
+	put("/proc/self/vnode", "trusted");
+	memset(others, 1, SAME * 4096);
+	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	for (;;)
+		pause();
+}
+
+static int of_owner(int node)
+{
+	void *page[SAME];
+	int status[SAME], i, nr = 0;
+
+	for (i = 0; i < SAME; i++)
+		page[i] = others + i * 4096;
+	syscall(SYS_move_pages, owner, (long)SAME, page, NULL, status, 0);
+	for (i = 0; i < SAME; i++)
+		nr += status[i] == node;
+	return nr;
+}
+
+static void send_owner(void)
+{
+	unsigned long from = 1UL << TRUSTED, to = 1UL << UNTRUSTED;
+
+	syscall(SYS_migrate_pages, owner, 64UL, &from, &to);
+}
+
+/* One of the same user, and of another role, sends its pages away. */
+static int sends_another(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	if (setuid(1000) || prctl(PR_SET_DUMPABLE, 1))
+		return 1;
+	send_owner();
+	return 0;
+}
+
+static void sent_by_others(void)
+{
+	char path[64];
+	int status;
+
+	others = mmap(NULL, SAME * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	owner = child(owns);
+	sleep(1);
+	claim(of_owner(TRUSTED) == SAME, "a process has pages in its node");
+	waitpid(child(sends_another), &status, 0);
+	claim(!status && of_owner(TRUSTED) == SAME, "a process of another role cannot send them away");
+	snprintf(path, sizeof(path), "/proc/%d/vnode", owner);
+	put(path, "untrusted");
+	send_owner();
+	claim(of_owner(UNTRUSTED) == SAME, "what is left behind can be sent after it");
+	end(owner);
+}
+
+#define ZRAM_MB 256
+#define SWAPPED_PAGES 4096	/* at least, of compressed memory */
+
+static bool swap_on(void)
+{
+	static char header[4096];
+	unsigned int *info = (unsigned int *)(header + 1024);
+	int fd;
+
+	info[0] = 1;
+	info[1] = ZRAM_MB * MB / 4096 - 1;
+	memcpy(header + 4086, "SWAPSPACE2", 10);
+	mkdir("/dev", 0755);
+	mount("dev", "/dev", "devtmpfs", 0, NULL);
+	if (put("/sys/block/zram0/disksize", "256M"))
+		return false;
+	fd = open("/dev/zram0", O_WRONLY);
+	if (fd < 0 || write(fd, header, sizeof(header)) != sizeof(header) || fsync(fd))
+		return false;
+	close(fd);
+	return !syscall(SYS_swapon, "/dev/zram0", 0);
+}
+
+/* Pages of compressed memory in a node. */
+static long compressed(int node)
+{
+	char path[64], line[128];
+	long nr = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), NODES "node%d/vmstat", node);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "nr_zspages ", strlen("nr_zspages ")))
+			nr = atol(line + strlen("nr_zspages "));
+	if (f)
+		fclose(f);
+	return nr;
+}
+
+/* Grows until its node has swapped enough out, of pages that are not alike. */
+static int grows(void)
+{
+	unsigned int seed = 1;
+	size_t at, i;
+	char *p;
+
+	put("/proc/self/vnode", "untrusted");
+	p = mmap(NULL, 2048 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	for (at = 0; at < 2048 * MB && compressed(0) + compressed(1) < SWAPPED_PAGES; at += MB)
+		for (i = 0; i < MB; i += 16)
+			*(unsigned int *)(p + at + i) = seed = seed * 1103515245 + 12345;
+	claim(compressed(UNTRUSTED) > SWAPPED_PAGES / 2, "pages are swapped out to memory");
+	claim(compressed(TRUSTED) < SWAPPED_PAGES / 16, "what a role swaps out stays in its node");
+	return 0;
 }
 
 static char *map_huge(size_t size)
@@ -267,6 +407,9 @@ int main(void)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sys", "/sys", "sysfs", 0, NULL);
+	waitpid(child(borrows), &status, 0);
+	claim(!status, "a process has borrowed");
+	sent_by_others();
 	put(POOL_OF(1), "4");
 	waitpid(child(sends), &status, 0);
 	claim(!status, "a process has huge pages");
@@ -285,6 +428,9 @@ int main(void)
 	claim(!status, "a process has parts that may be huge");
 	waitpid(child(collapses_in_cpuset), &status, 0);
 	claim(!status, "so has one in a cpuset");
+	claim(swap_on(), "there is swap in memory");
+	waitpid(child(grows), &status, 0);
+	claim(!status, "a process has grown");
 	printf("done\n");
 	reboot(RB_POWER_OFF);
 	for (;;)

@@ -206,16 +206,13 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
 	COHORT_WHEN(cohort_copies() && (shadow), cohort_copies_evict(mapping, folio, true))
 
 /* Which nodes serve a request; lent memory comes back before any is reclaimed; a page moved. */
-nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodemask_t *both);
+nodemask_t *__cohort_vnode_bind(gfp_t gfp, unsigned int order, int *nid, nodemask_t *mask,
+				nodemask_t *both);
 bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *nodemask);
-#define cohort_vnode_bind(gfp, nid, mask) \
-	(cohort_vnode_enabled() ? __cohort_vnode_bind(gfp, nid, mask, &(nodemask_t){}) : (mask))
+#define cohort_vnode_bind(gfp, order, nid, mask) (cohort_vnode_enabled() ? \
+	__cohort_vnode_bind(gfp, order, nid, mask, &(nodemask_t){}) : (mask))
 #define cohort_vnode_take_back(gfp, order, nodemask) \
 	(cohort_vnode_lending() && (nodemask) && __cohort_vnode_take_back(gfp, order, nodemask))
-/* Where a page goes that the kernel moves for itself: it stays with its role. */
-nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask);
-#define cohort_vnode_target(reason, nid, mask) \
-	(cohort_vnode_enabled() ? __cohort_vnode_target(reason, nid, mask) : (mask))
 void __cohort_vnode_moved(unsigned long from, unsigned long to);
 #define cohort_vnode_moved(a, b) COHORT_WHEN(cohort_vnode_lending(), __cohort_vnode_moved(a, b))
 

@@ -400,6 +400,7 @@ struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 				     const struct cohort_request *rq);
 void cohort_room_dissolve(struct cohort_room *room, bool close);
 bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags);
+bool cohort_zone_kept(struct zone *zone, const struct alloc_context *ac);
 bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 			 const struct alloc_context *ac);
 bool cohort_node_ok(const struct alloc_context *ac, int nid);
@@ -458,7 +459,7 @@ unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
 bool cohort_compact_block(struct cohort_room *room, bool may_wait,
 			  unsigned int *blocks, unsigned int *moved);
 unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most);
-unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait);
+unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, unsigned int most);
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
 void cohort_compact_work(struct work_struct *work);
 

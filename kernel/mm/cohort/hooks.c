@@ -75,7 +75,9 @@ struct page *__cohort_breach(gfp_t gfp, unsigned int order, unsigned int alloc_f
 {
 	struct page *page = NULL;
 
-	if (cohort_pcpa_taking() && order <= COHORT_BREACH_ORDER)
+	/* The area is for what nothing else serves, a reserve included. */
+	if ((alloc_flags & COHORT_ALLOC_BREACH) && cohort_pcpa_taking() &&
+	    order <= COHORT_BREACH_ORDER)
 		page = __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, true);
 	if (!page && cohort_enabled())
 		page = cohort_blocks_breach(gfp, order, alloc_flags, ac);
@@ -86,7 +88,7 @@ static struct folio *cohort_area_folio(struct address_space *mapping, gfp_t gfp)
 {
 	int nid = numa_mem_id();
 
-	return __cohort_pcpa_cache(mapping, gfp, cohort_vnode_bind(gfp, &nid, NULL));
+	return __cohort_pcpa_cache(mapping, gfp, cohort_vnode_bind(gfp, 0, &nid, NULL));
 }
 
 /**
@@ -109,6 +111,23 @@ struct folio *__cohort_cache_folio(struct address_space *mapping, gfp_t gfp)
 		dom = cohort_region_cache(mapping, gfp);
 	return dom ? cohort_cache_alloc(dom, gfp) : filemap_alloc_folio_noprof(gfp, 0);
 }
+
+/**
+ * cohort_zspage_alloc() - a page for compressed memory
+ * @gfp: flags
+ *
+ * What a role swaps out stays in its node: no reclaim could drop it from another's.
+ */
+struct page *cohort_zspage_alloc_noprof(gfp_t gfp)
+{
+	nodemask_t *nodes = cohort_vnode_enabled() ? cohort_vnode_swap_nodes() : NULL;
+
+	if (cohort_region_enabled())
+		return cohort_region_zspage(gfp, nodes);
+	return nodes ? __alloc_pages_noprof(gfp, 0, first_node(*nodes), nodes) :
+		       alloc_pages_noprof(gfp, 0);
+}
+EXPORT_SYMBOL_GPL(cohort_zspage_alloc_noprof);
 
 /**
  * __cohort_anon_domain() - where anonymous pages of an address space belong
@@ -157,14 +176,17 @@ void __cohort_class_changed(struct task_struct *task)
  * __cohort_mm_inherit() - a process forks, or executes a program
  * @mm: its new address space
  *
- * oom_score_adj is inherited, too, and so is what it means.
+ * oom_score_adj is inherited, too, and so is what it means.  A program's address space is made
+ * long before it is used, and hears again then, under the task lock: meanwhile another role may
+ * have been given.
  */
 void __cohort_mm_inherit(struct mm_struct *mm)
 {
 	u64 mask = (IS_ENABLED(CONFIG_COHORT_VNODE) ? COHORT_VNODE_BITS : 0) |
 		   (IS_ENABLED(CONFIG_COHORT_PCPA) ? BIT_ULL(COHORT_ENTITLED_BIT) : 0);
 
-	mm->flags |= mask ? READ_ONCE(current->mm->flags) & mask : 0;
+	if (mask && current->mm)
+		mm->flags = (mm->flags & ~mask) | (READ_ONCE(current->mm->flags) & mask);
 	if (cohort_scope_enabled())
 		cohort_scope_note(mm, READ_ONCE(current->signal->oom_score_adj));
 }

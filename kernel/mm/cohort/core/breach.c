@@ -123,7 +123,7 @@ struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int al
 	if (order > COHORT_BREACH_ORDER || (order && cohort_opportunist(gfp)))
 		return NULL;
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
-		if (!READ_ONCE(zone->cohort_soft) ||
+		if (!READ_ONCE(zone->cohort_soft) || cohort_zone_kept(zone, ac) ||
 		    !cohort_cpuset_allows(zone, gfp, alloc_flags))
 			continue;
 		spin_lock_irqsave(&zone->lock, flags);

@@ -20,6 +20,9 @@
 #include "../cohort.h"
 #include "../host/compaction.h"
 
+/* Blocks of a process that are emptied in a row: other work waits for it, and so does suspend. */
+#define COHORT_COMPACT_BLOCKS	64U
+
 /* Blocks that are passed over, because they rest, before looking is given up. */
 #define COHORT_RESTING		64
 
@@ -431,11 +434,11 @@ unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 }
 
 static void cohort_room_compact(struct cohort_room *room, bool background, bool may_wait,
-				unsigned int *blocks, unsigned int *moved)
+				unsigned int most, unsigned int *blocks, unsigned int *moved)
 {
 	unsigned int rounds = READ_ONCE(room->nr_blocks);
 
-	while (rounds--) {
+	while (rounds-- && *blocks < most) {
 		/* A process in the background fills no block: none is spared.  It may come back. */
 		if (background && READ_ONCE(room->dom->class) != COHORT_BACKGROUND)
 			break;
@@ -451,10 +454,11 @@ static void cohort_room_compact(struct cohort_room *room, bool background, bool 
  * cohort_domain_compact() - bring home what blocks can be brought home
  * @dom: the domain
  * @may_wait: may sleep on pages
+ * @most: how many
  *
  * Return: blocks emptied.
  */
-unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
+unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, unsigned int most)
 {
 	bool background = READ_ONCE(dom->class) == COHORT_BACKGROUND;
 	unsigned int i, blocks = 0, moved = 0;
@@ -464,7 +468,7 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait)
 		struct cohort_room *room = READ_ONCE(dom->room[i]);
 
 		if (room)
-			cohort_room_compact(room, background, may_wait, &blocks, &moved);
+			cohort_room_compact(room, background, may_wait, most, &blocks, &moved);
 	}
 	trace_cohort_domain_compact(dom->kind, blocks, moved, cohort_domain_free(dom));
 	count_vm_events(COHORT_COMPACT, blocks);
@@ -481,8 +485,10 @@ void cohort_compact_work(struct work_struct *work)
 	    cohort_compact_wanted(cohort_domain_free(dom), cohort_block_order())) {
 		cohort_pack_drain();
 		/* That takes a while. */
-		if (READ_ONCE(dom->class) == COHORT_BACKGROUND)
-			cohort_domain_compact(dom, true);
+		if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
+		    cohort_domain_compact(dom, true, COHORT_COMPACT_BLOCKS) >=
+							COHORT_COMPACT_BLOCKS)
+			cohort_compact_queue(dom, 0);
 	}
 	cohort_domain_put(dom);
 }

@@ -286,6 +286,21 @@ bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags
 }
 
 /**
+ * cohort_zone_kept() - does a low zone keep its free pages for requests that can have no other?
+ * @zone: the zone
+ * @ac: context of the request
+ *
+ * As many as it would if none had an owner.  Not from those that free memory.
+ */
+bool cohort_zone_kept(struct zone *zone, const struct alloc_context *ac)
+{
+	long reserve = zone->lowmem_reserve[ac->highest_zoneidx];
+
+	return reserve && zone_page_state(zone, NR_FREE_PAGES) <= min_wmark_pages(zone) + reserve &&
+	       !(current->flags & PF_MEMALLOC);
+}
+
+/**
  * cohort_zone_allowed() - may this request take a page from a zone?
  * @zone: a zone of the request's zonelist and nodemask
  * @gfp: the request
@@ -295,7 +310,7 @@ bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags
 bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 			 const struct alloc_context *ac)
 {
-	return cohort_cpuset_allows(zone, gfp, alloc_flags) &&
+	return cohort_cpuset_allows(zone, gfp, alloc_flags) && !cohort_zone_kept(zone, ac) &&
 	       (!ac->spread_dirty_pages || node_dirty_ok(zone->zone_pgdat));
 }
 

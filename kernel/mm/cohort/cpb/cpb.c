@@ -120,7 +120,8 @@ static void cohort_cpb_drain(unsigned int cpu, struct zone *zone)
 {
 	struct cohort_cpb *cpb = per_cpu_ptr(&cohort_cpb, cpu);
 
-	if (READ_ONCE(cpb->zone) == zone && READ_ONCE(cpb->nr))
+	/* Not without the lock, as for magazines: what is being kept has seen the lists enabled. */
+	if (READ_ONCE(cpb->zone) == zone)
 		cohort_cpb_empty(cpb);
 }
 

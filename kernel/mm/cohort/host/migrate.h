@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The call of mm/migrate.c.
+ * The calls of mm/migrate.c and mm/mempolicy.c.
  */
 #ifndef _MM_COHORT_MIGRATE_H
 #define _MM_COHORT_MIGRATE_H
 
 #include <linux/cohort.h>
 
-/* The node of a page that a process sends to another one: of its role. */
-int __cohort_vnode_sent(int reason, int nid);
-#define cohort_vnode_sent(reason, nid) \
-	(cohort_vnode_enabled() ? __cohort_vnode_sent(reason, nid) : (nid))
+/* The node of a page that is sent to another one: of the role of the process that has it. */
+int __cohort_vnode_sent(const struct mm_struct *mm, int nid);
+#define cohort_vnode_sent(mm, nid) \
+	(cohort_vnode_enabled() ? __cohort_vnode_sent(mm, nid) : (nid))
+
+/* Where a page goes that is moved: what the kernel moves for itself stays with its role. */
+nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *nodemask);
+#define cohort_vnode_target(reason, from, to, mask) \
+	(cohort_vnode_enabled() ? __cohort_vnode_target(reason, from, to, mask) : (mask))
 
 #endif /* _MM_COHORT_MIGRATE_H */

@@ -491,17 +491,21 @@ int cohort_pcpa_is_entitled(struct task_struct *task)
  * @task: any of its threads
  * @on: what to do
  *
- * Return: 0 or -ESRCH.
+ * Return: 0, -EBUSY while its address space is its parent's, or -ESRCH.
  */
 int cohort_pcpa_entitle(struct task_struct *task, bool on)
 {
 	struct task_struct *p = find_lock_task_mm(task);
+	int err = 0;
 
 	if (!p)
 		return -ESRCH;
-	assign_bit(COHORT_ENTITLED_BIT, &p->mm->flags, on);
+	if (cohort_borrows_mm(p))
+		err = -EBUSY;
+	else
+		assign_bit(COHORT_ENTITLED_BIT, &p->mm->flags, on);
 	task_unlock(p);
-	return 0;
+	return err;
 }
 
 /* at boot */

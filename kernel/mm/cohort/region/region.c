@@ -261,19 +261,21 @@ struct cohort_domain *__cohort_kernel_domain(void)
 }
 
 /**
- * cohort_zspage_alloc() - a page for compressed memory
+ * cohort_region_zspage() - a page for compressed memory
  * @gfp: flags
+ * @nodes: where it may come from, or NULL
  *
  * Movable, though on no LRU, and in use for as long as what it holds is swapped
  * out: next to pages that come and go it would be what stays behind.
  */
-struct page *cohort_zspage_alloc_noprof(gfp_t gfp)
+struct page *cohort_region_zspage(gfp_t gfp, nodemask_t *nodes)
 {
-	if (!cohort_region_enabled())
-		return alloc_pages_noprof(gfp, 0);
-	return cohort_single_alloc(cohort_common[COHORT_ZSPAGE], gfp, NUMA_NO_NODE);
+	struct cohort_domain *dom = cohort_common[COHORT_ZSPAGE];
+
+	if (!nodes)
+		return cohort_single_alloc(dom, gfp, NUMA_NO_NODE);
+	return cohort_alloc_pages_noprof(gfp, first_node(*nodes), nodes, dom);
 }
-EXPORT_SYMBOL_GPL(cohort_zspage_alloc_noprof);
 
 static const struct cohort_scheme cohort_region_scheme = {
 	.name = "region",

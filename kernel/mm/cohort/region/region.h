@@ -17,6 +17,7 @@ struct cohort_domain *cohort_region_domain(enum cohort_kind kind);
 struct cohort_domain *cohort_region_anon(struct cohort_domain *dom);
 struct cohort_domain *cohort_region_cache(struct address_space *mapping, gfp_t gfp);
 struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid);
+struct page *cohort_region_zspage(gfp_t gfp, nodemask_t *nodes);
 
 /* cache.c */
 struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx,

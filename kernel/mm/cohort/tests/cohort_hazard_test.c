@@ -325,6 +325,67 @@ static void cohort_hazard_test_lowmem_reserve(struct kunit *test)
 	KUNIT_EXPECT_LE(test, less, whole - 4 * cohort_pages());
 }
 
+/*
+ * What a low zone keeps from requests that may have a higher one it keeps in blocks, too; those
+ * that can have nothing else get it.
+ */
+static void cohort_hazard_test_lowmem_parked(struct kunit *test)
+{
+	unsigned int idx = gfp_zone(GFP_HIGHUSER_MOVABLE);
+	struct zone *zone, *other;
+	struct page *page;
+	long reserve;
+
+	cohort_test_take(test, 2 * cohort_pages());
+	cohort_test_free(test, 1, 64);
+	zone = cohort_test_room(test)->zone;
+	for_each_populated_zone(other)
+		if (other != zone && READ_ONCE(other->cohort_soft))
+			kunit_skip(test, "another zone has such pages");
+	reserve = zone->lowmem_reserve[idx];
+	WRITE_ONCE(zone->lowmem_reserve[idx], zone_page_state(zone, NR_FREE_PAGES) + SZ_1M);
+	page = cohort_test_breach(GFP_HIGHUSER_MOVABLE, 0);
+	WRITE_ONCE(zone->lowmem_reserve[idx], reserve);
+	KUNIT_EXPECT_NULL(test, page);
+	if (page)
+		__free_page(page);
+	page = cohort_test_breach(GFP_HIGHUSER_MOVABLE, 0);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	__free_page(page);
+}
+
+/*
+ * A request that may use the reserve takes a free page of a block before, and that is no page
+ * of the reserve.
+ */
+static void cohort_hazard_test_reserve(struct kunit *test)
+{
+	const gfp_t gfp = (GFP_NOWAIT & ~__GFP_KSWAPD_RECLAIM) | __GFP_MEMALLOC;
+	unsigned long mark[NR_WMARK], free;
+	struct page *page;
+	struct zone *zone;
+	unsigned int i;
+
+	cohort_test_take(test, 2 * cohort_pages());
+	cohort_test_free(test, 1, 64);
+	zone = cohort_test_room(test)->zone;
+	/* More than is free without an owner. */
+	free = zone_page_state(zone, NR_FREE_PAGES);
+	for (i = 0; i < NR_WMARK; i++) {
+		mark[i] = zone->_watermark[i];
+		WRITE_ONCE(zone->_watermark[i], free);
+	}
+	page = alloc_pages(gfp, 1);
+	for (i = 0; i < NR_WMARK; i++)
+		WRITE_ONCE(zone->_watermark[i], mark[i]);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	if (page_zone(page) == zone) {
+		KUNIT_EXPECT_NE(test, cohort_owner_id(page_to_pfn(page)), 0u);
+		KUNIT_EXPECT_FALSE(test, page_is_pfmemalloc(page));
+	}
+	__free_pages(page, 1);
+}
+
 /* A page that is swapped out frees no block until its region is packed. */
 static void cohort_hazard_test_swaps_in_vain(struct kunit *test)
 {
@@ -551,6 +612,8 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_mm_is_copied),
 	KUNIT_CASE(cohort_hazard_test_zygote_forks),
 	KUNIT_CASE(cohort_hazard_test_lowmem_reserve),
+	KUNIT_CASE(cohort_hazard_test_lowmem_parked),
+	KUNIT_CASE(cohort_hazard_test_reserve),
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
 	KUNIT_CASE_SLOW(cohort_hazard_test_nothing_to_pack),
 	KUNIT_CASE(cohort_hazard_test_comes_back),

@@ -260,7 +260,7 @@ static void cohort_region_test_zspage_compact(struct kunit *test)
 	cohort_domain_drain(dom);
 	parked = cohort_domain_free(dom);
 	KUNIT_EXPECT_GE(test, parked, COHORT_REGION_TEST_OBJECTS / 2 - cohort_pages());
-	KUNIT_EXPECT_GE(test, cohort_domain_compact(dom, true), 1);
+	KUNIT_EXPECT_GE(test, cohort_domain_compact(dom, true, UINT_MAX), 1);
 	cohort_domain_drain(dom);
 	KUNIT_EXPECT_LE(test, cohort_domain_free(dom), parked - cohort_pages());
 	KUNIT_EXPECT_EQ(test, cohort_region_test_zs_wrong(pool, handle), 0);

@@ -10,9 +10,11 @@
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/jiffies.h>
+#include <linux/kthread.h>
 #include <linux/migrate_mode.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/sizes.h>
 #include <linux/swap.h>
 
@@ -41,16 +43,19 @@ static const char *cohort_vnode_test_split(struct kunit *test, const char *text,
 /* Huge pages, balancing and larger fragments of sockets have a fallback; nothing else has. */
 static void cohort_vnode_test_stays(struct kunit *test)
 {
-	const gfp_t fragment = (GFP_KERNEL & ~__GFP_DIRECT_RECLAIM) | __GFP_COMP | __GFP_NOWARN |
-			       __GFP_NORETRY;
+	const gfp_t piece = (GFP_KERNEL & ~__GFP_DIRECT_RECLAIM) | __GFP_COMP | __GFP_NOWARN;
+	const gfp_t fragment = piece | __GFP_NORETRY;
 	const gfp_t balancing = (GFP_HIGHUSER_MOVABLE | __GFP_THISNODE) & ~__GFP_RECLAIM;
 
-	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_KERNEL));
-	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_TRANSHUGE_LIGHT));
-	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(balancing));
-	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(fragment));
-	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC));
-	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_NOWAIT));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_KERNEL, 0));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_TRANSHUGE_LIGHT, 0));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(balancing, 0));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(fragment, 0));
+	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_gfp_stays(piece, 3), "of a socket");
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(piece, 0));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC | __GFP_NOWARN, 1));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC, 0));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_NOWAIT, 0));
 }
 
 static void cohort_vnode_test_refused(struct kunit *test)
@@ -287,7 +292,7 @@ static nodemask_t *cohort_vnode_test_bind(gfp_t gfp, int *nid, nodemask_t *both)
 	/* Tests run in a thread of the kernel, which may go anywhere. */
 	preempt_disable();
 	current->flags &= ~PF_KTHREAD;
-	nodes = __cohort_vnode_bind(gfp, nid, &other, both);
+	nodes = __cohort_vnode_bind(gfp, 0, nid, &other, both);
 	current->flags |= PF_KTHREAD;
 	preempt_enable();
 	return nodes;
@@ -309,7 +314,7 @@ static void cohort_vnode_test_preferred_many(struct kunit *test)
 	vn->nodes = nodemask_of_node(0);
 	vn->nid = 0;
 	cohort_vnode_set_default(vn);
-	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(preferred));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(preferred, 0));
 	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(preferred, &nid, &both), &vn->nodes);
 	KUNIT_EXPECT_EQ(test, nid, 0);
 	nid = MAX_NUMNODES - 1;
@@ -319,15 +324,46 @@ static void cohort_vnode_test_preferred_many(struct kunit *test)
 }
 
 /*
- * A process that sends a page to a node of another role gets one of its own, also where the
- * page is of a pool of huge ones, or beside it; what the kernel moves goes where that says.
+ * Pages of a process that are sent to a node of another role go to one of its own, whichever
+ * process sends them, also where a page is beside a pool of huge ones; and there they may stay.
  */
 static void cohort_vnode_test_sent(struct kunit *test)
 {
+	struct mm_struct *mm = kunit_kzalloc(test, sizeof(*mm), GFP_KERNEL);
 	struct cohort_vnode *vn = &cohort_vnode_test_owner;
 	const int other = MAX_NUMNODES - 1;
-	int sent, own, moved, beside = other;
 	nodemask_t mask = nodemask_of_node(other), *nodes;
+	int beside = other;
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	if (cohort_nr_vnodes || !other)
+		kunit_skip(test, "there is a layout, or only one node");
+	vn->nodes = nodemask_of_node(0);
+	vn->nid = 0;
+	cohort_vnode_set_default(vn);
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	nodes = __cohort_vnode_huge(&beside, &mask);
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, beside, 0);
+	KUNIT_EXPECT_NULL(test, nodes);
+	KUNIT_EXPECT_EQ(test, __cohort_vnode_sent(mm, other), 0);
+	KUNIT_EXPECT_EQ(test, __cohort_vnode_sent(mm, 0), 0);
+	KUNIT_EXPECT_PTR_EQ(test, __cohort_vnode_target(MR_COMPACTION, 0, other, &mask), &mask);
+	cohort_vnode_set_default(NULL);
+}
+
+/* Pieces that a driver takes of the node nearest to it; a node by name for the kernel's own. */
+static void cohort_vnode_test_strays(struct kunit *test)
+{
+	const gfp_t driver = GFP_USER | __GFP_THISNODE | __GFP_NORETRY | __GFP_NOWARN |
+			     __GFP_NOMEMALLOC;
+	const gfp_t own = GFP_KERNEL | __GFP_THISNODE | __GFP_NORETRY;
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	const int other = MAX_NUMNODES - 1;
+	int piece = other, page = other, slab = other;
+	nodemask_t both;
 
 	if (cohort_nr_vnodes || !other)
 		kunit_skip(test, "there is a layout, or only one node");
@@ -336,19 +372,55 @@ static void cohort_vnode_test_sent(struct kunit *test)
 	cohort_vnode_set_default(vn);
 	preempt_disable();
 	current->flags &= ~PF_KTHREAD;
-	sent = __cohort_vnode_sent(MR_SYSCALL, other);
-	own = __cohort_vnode_sent(MR_SYSCALL, 0);
-	moved = __cohort_vnode_sent(MR_CONTIG_RANGE, other);
-	nodes = __cohort_vnode_huge(&beside, &mask);
+	__cohort_vnode_bind(driver, 4, &piece, NULL, &both);
+	__cohort_vnode_bind(driver, 0, &page, NULL, &both);
+	__cohort_vnode_bind(own, 3, &slab, NULL, &both);
 	current->flags |= PF_KTHREAD;
 	preempt_enable();
-	KUNIT_EXPECT_EQ(test, sent, 0);
-	KUNIT_EXPECT_EQ(test, own, 0);
-	KUNIT_EXPECT_EQ(test, moved, other);
-	KUNIT_EXPECT_EQ(test, beside, 0);
-	KUNIT_EXPECT_NULL(test, nodes);
-	KUNIT_EXPECT_EQ(test, __cohort_vnode_sent(MR_SYSCALL, other), other);
+	KUNIT_EXPECT_EQ(test, piece, 0);
+	KUNIT_EXPECT_EQ(test, page, other);
+	KUNIT_EXPECT_EQ(test, slab, other);
 	cohort_vnode_set_default(NULL);
+}
+
+/* What a process swaps out while it reclaims stays in its role; a thread of the kernel has none. */
+static void cohort_vnode_test_swaps(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	nodemask_t *nodes;
+
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	cohort_vnode_set_default(vn);
+	KUNIT_EXPECT_NULL(test, cohort_vnode_swap_nodes());
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	nodes = cohort_vnode_swap_nodes();
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	KUNIT_EXPECT_PTR_EQ(test, nodes, &vn->nodes);
+	cohort_vnode_set_default(NULL);
+}
+
+/* A role that was given, or a client's right that was taken, while a program was made ready. */
+static void cohort_vnode_test_exec(struct kunit *test)
+{
+	struct mm_struct *new = kunit_kzalloc(test, sizeof(*new), GFP_KERNEL);
+	struct mm_struct *old = mm_alloc();
+
+	KUNIT_ASSERT_NOT_NULL(test, new);
+	KUNIT_ASSERT_NOT_NULL(test, old);
+	old->flags |= 2UL << COHORT_VNODE_SHIFT;
+	new->flags = 1UL << COHORT_VNODE_SHIFT | BIT(COHORT_VNODE_LEFT) | 1;
+	__cohort_mm_inherit(new);
+	KUNIT_EXPECT_EQ_MSG(test, cohort_vnode_number(new), 1u, "a thread of the kernel has none");
+	kthread_use_mm(old);
+	__cohort_mm_inherit(new);
+	kthread_unuse_mm(old);
+	KUNIT_EXPECT_EQ(test, cohort_vnode_number(new), 2u);
+	KUNIT_EXPECT_FALSE(test, test_bit(COHORT_VNODE_LEFT, &new->flags));
+	KUNIT_EXPECT_EQ(test, new->flags & 1, 1UL);
+	mmput(old);
 }
 
 /* Pages that a process has in another role's node do not draw huge ones there. */
@@ -441,6 +513,9 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_trickle),
 	KUNIT_CASE(cohort_vnode_test_preferred_many),
 	KUNIT_CASE(cohort_vnode_test_sent),
+	KUNIT_CASE(cohort_vnode_test_strays),
+	KUNIT_CASE(cohort_vnode_test_swaps),
+	KUNIT_CASE(cohort_vnode_test_exec),
 	KUNIT_CASE(cohort_vnode_test_collapse),
 	KUNIT_CASE(cohort_vnode_test_last_memory),
 	KUNIT_CASE(cohort_vnode_test_foreign),

@@ -25,16 +25,21 @@
 /* A part of the nodes that is worth a victim. */
 #define LEFT_PART	64
 
+/* Entries that are looked at, in times of the pages that are worth one. */
+#define LEFT_LOOKS	256
+
 /**
  * struct cohort_left - what a walk of page tables has found
  * @nodes: where to look
  * @units: anonymous memory there, each page shared out among those that map it
  * @enough: units at which the walk ends
+ * @looks: entries that it may still look at
  */
 struct cohort_left {
 	const nodemask_t *nodes;
 	unsigned long units;
 	unsigned long enough;
+	unsigned long looks;
 };
 
 /* A mapping of all of a huge page by one entry counts once, those of its pages each. */
@@ -53,6 +58,13 @@ static void cohort_left_count(struct cohort_left *left, struct page *page, unsig
 	left->units += nr * LEFT_UNITS / cohort_left_sharers(page_folio(page));
 }
 
+/* A process may map what counts as nothing, at any length. */
+static bool cohort_left_looked(struct cohort_left *left, unsigned long nr)
+{
+	left->looks -= min(nr, left->looks);
+	return left->units >= left->enough || !left->looks;
+}
+
 static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 			    struct mm_walk *walk)
 {
@@ -64,7 +76,7 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 		if (pmd_present(*pmd))
 			cohort_left_count(left, pmd_page(*pmd), (end - addr) >> PAGE_SHIFT);
 		spin_unlock(ptl);
-		return left->units >= left->enough;
+		return cohort_left_looked(left, 1);
 	}
 	first = pte_offset_map_lock(walk->mm, pmd, addr, &ptl);
 	if (!first)
@@ -76,7 +88,7 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 			cohort_left_count(left, vm_normal_page(walk->vma, addr, entry), 1);
 	}
 	pte_unmap_unlock(first, ptl);
-	return left->units >= left->enough;
+	return cohort_left_looked(left, pte - first);
 }
 
 static const struct mm_walk_ops cohort_left_ops = {
@@ -88,15 +100,21 @@ static const struct mm_walk_ops cohort_left_ops = {
 static bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes)
 {
 	struct cohort_left left = { .nodes = nodes };
+	unsigned long pages = 0;
 	int nid;
 
 	for_each_node_mask(nid, *nodes)
-		left.enough += node_present_pages(nid) * LEFT_UNITS / LEFT_PART;
+		pages += node_present_pages(nid) / LEFT_PART;
+	/* The count may lag behind by what each CPU has seen. */
+	if (get_mm_counter(mm, MM_ANONPAGES) < pages / 2)
+		return false;
 	if (!mmap_read_trylock(mm))
 		return true;
+	left.enough = pages * LEFT_UNITS;
+	left.looks = pages * LEFT_LOOKS;
 	walk_page_range(mm, 0, -1, &cohort_left_ops, &left);
 	mmap_read_unlock(mm);
-	return left.units >= left.enough;
+	return left.units >= left.enough || !left.looks;
 }
 
 /**

@@ -185,7 +185,7 @@ struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
 {
 	struct cohort_vnode *from;
 
-	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp) || !cohort_reads_only(mapping, gfp))
+	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp, 0) || !cohort_reads_only(mapping, gfp))
 		return NULL;
 	from = cohort_lender_of(cohort_vnode_current());
 	return from && cohort_lend_allowed(from) ? cohort_lend_page(from, gfp) : NULL;

@@ -19,39 +19,27 @@
 #include "vnode.h"
 
 /**
- * __cohort_vnode_target() - where a page goes that the kernel moves for itself
+ * __cohort_vnode_target() - where a page goes that is moved
  * @reason: enum migrate_reason
- * @nid: where it is
+ * @from: where it is
+ * @to: the node that was named, or @from
  * @nodemask: where it may go
  *
- * The role of the process that asked, for a contiguous piece say, is another's.  Pages of
+ * The role of the process that asked is another's: for a contiguous piece say, or for pages of
+ * a process that it sends away, whose node was looked at in __cohort_vnode_sent().  Pages of
  * memory that goes offline have to find room elsewhere: that would be tried for ever.
  *
  * Return: the nodes of its role, or @nodemask; also where the task's cpuset has none of them.
  */
-nodemask_t *__cohort_vnode_target(int reason, int nid, nodemask_t *nodemask)
+nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *nodemask)
 {
-	struct cohort_vnode *vn = cohort_vnode_of_node(nid);
+	struct cohort_vnode *vn = cohort_vnode_of_node(reason == MR_SYSCALL ? to : from);
 
-	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE) ||
+	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
+		    reason != MR_SYSCALL) ||
 	    !nodes_intersects(vn->nodes, cpuset_current_mems_allowed))
 		return nodemask;
 	return &vn->nodes;
-}
-
-/**
- * __cohort_vnode_sent() - where a page goes that a process moves
- * @reason: enum migrate_reason
- * @nid: the node that it named
- *
- * A huge page of a pool is asked for as the pool itself does it: no flag tells the page
- * allocator that the node was a process's choice.
- *
- * Return: @nid if its role has it, else a node that it has; @nid for what the kernel moves.
- */
-int __cohort_vnode_sent(int reason, int nid)
-{
-	return reason == MR_SYSCALL && cohort_vnode_for_process() ? cohort_vnode_home(nid) : nid;
 }
 
 /**
@@ -65,7 +53,8 @@ nodemask_t *__cohort_vnode_huge(int *nid, nodemask_t *nodemask)
 {
 	int asked = *nid;
 
-	*nid = __cohort_vnode_sent(MR_SYSCALL, asked);
+	if (cohort_vnode_for_process())
+		*nid = cohort_vnode_home(asked);
 	return *nid == asked ? nodemask : NULL;
 }
 
@@ -86,6 +75,22 @@ static const nodemask_t *cohort_vnode_nodes_of(const struct mm_struct *mm)
 	rcu_read_unlock();
 #endif
 	return nodes || cpusets_enabled() ? nodes : cohort_vnode_nodes(mm, true);
+}
+
+/**
+ * __cohort_vnode_sent() - where pages of a process go that are sent to a node
+ * @mm: its address space
+ * @nid: the node that was named
+ *
+ * Whichever process sends them: one of the same user may, of any role.
+ *
+ * Return: @nid if its role has it, or is not known, else a node that it has.
+ */
+int __cohort_vnode_sent(const struct mm_struct *mm, int nid)
+{
+	const nodemask_t *nodes = cohort_vnode_nodes_of(mm);
+
+	return !nodes || node_isset(nid, *nodes) ? nid : first_node(*nodes);
 }
 
 /**

@@ -25,6 +25,7 @@
 #include <linux/cpuset.h>
 #include <linux/gfp.h>
 #include <linux/init.h>
+#include <linux/kthread.h>
 #include <linux/memblock.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
@@ -33,6 +34,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/numa_balancing.h>
 #include <linux/sched/signal.h>
+#include <linux/swap.h>
 #include <linux/topology.h>
 
 #include "../cohort.h"
@@ -427,7 +429,7 @@ const char *cohort_vnode_name(struct task_struct *task)
  * Pages already there stay.  Trust that a cpuset lends its members goes with the cpuset.
  *
  * Return: 0, -ENODEV without a layout, -EINVAL for no such role, -EACCES if
- * the caller may not, or -ESRCH.
+ * the caller may not, -EBUSY while the address space is its parent's, or -ESRCH.
  */
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 {
@@ -442,6 +444,10 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	alive = find_lock_task_mm(task);
 	if (!alive)
 		return -ESRCH;
+	if (cohort_borrows_mm(alive)) {
+		task_unlock(alive);
+		return -EBUSY;
+	}
 	said = cohort_vnode_said(alive->mm);
 	role = cohort_vnode_by_cpuset(alive, said);
 	if (!may && vn < max(role, said)) {
@@ -461,7 +467,9 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
  *
  *	user processes that may wait	stay in their node; a memory policy
  *	or do without: huge pages,	chooses among the NUMA nodes of that
- *	balancing, larger fragments
+ *	balancing, larger fragments,
+ *	pieces of a driver
+ *	what is swapped out to memory	stays in the node it is reclaimed from
  *	kernel threads, interrupts,	begin in the node of their role and
  *	other requests that may not	go on in the others: no trusted process
  *	wait				may wait for them
@@ -471,10 +479,11 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 /**
  * cohort_vnode_stays() - may this request be served by its own node only?
  * @gfp: the request, of the running context
+ * @order: its order
  */
-bool cohort_vnode_stays(gfp_t gfp)
+bool cohort_vnode_stays(gfp_t gfp, unsigned int order)
 {
-	return cohort_vnode_for_process() && cohort_vnode_gfp_stays(gfp);
+	return cohort_vnode_for_process() && cohort_vnode_gfp_stays(gfp, order);
 }
 
 /**
@@ -544,28 +553,61 @@ nodemask_t *cohort_vnode_nodes(const struct mm_struct *mm, bool any)
 	return &vn->nodes;
 }
 
+/*
+ * User memory that was asked for by node, and may be had elsewhere: pages that a process may send
+ * away, as move_pages(2) does, and larger pieces that a driver takes of the node nearest to it.
+ */
+static bool cohort_vnode_may_stray(gfp_t gfp, unsigned int order)
+{
+	const gfp_t piece = __GFP_HARDWALL | __GFP_NORETRY;
+
+	return ((gfp & __GFP_MOVABLE) || (order && (gfp & piece) == piece)) &&
+	       !cohort_vnode_for_pool(gfp);
+}
+
+/**
+ * cohort_vnode_swap_nodes() - which nodes hold what the running context swaps out to memory
+ *
+ * A process that reclaims does so in its own node, kswapd in the one it is for.
+ *
+ * Return: the nodes of that role; NULL, all, for other threads of the kernel.
+ */
+nodemask_t *cohort_vnode_swap_nodes(void)
+{
+	struct cohort_vnode *vn = NULL;
+
+	if (current_is_kswapd()) {
+		const struct pglist_data *pgdat = kthread_data(current);
+
+		vn = cohort_vnode_of_node(pgdat->node_id);
+	} else if (in_task() && !(current->flags & PF_KTHREAD)) {
+		vn = cohort_vnode_current();
+	}
+	return vn ? &vn->nodes : NULL;
+}
+
 /**
  * __cohort_vnode_bind() - which nodes serve this request
  * @gfp: the request
+ * @order: its order
  * @nid: the node to begin with; changed if it is in another role's memory
  * @nodemask: what a memory policy allows, or NULL
  * @both: room for the answer, as long as the request lasts
  *
  * Return: the nodes for the request, NULL for all.
  */
-nodemask_t *__cohort_vnode_bind(gfp_t gfp, int *nid, nodemask_t *nodemask, nodemask_t *both)
+nodemask_t *__cohort_vnode_bind(gfp_t gfp, unsigned int order, int *nid, nodemask_t *nodemask,
+				nodemask_t *both)
 {
 	struct cohort_vnode *vn;
 	bool stays;
 
 	if ((gfp & (__GFP_DMA | __GFP_DMA32)) || cohort_vnode_chosen(nodemask))
 		return nodemask;
-	stays = cohort_vnode_stays(gfp);
+	stays = cohort_vnode_stays(gfp, order);
 	vn = in_task() ? cohort_vnode_current() : cohort_vnode_default();
 	if (gfp & __GFP_THISNODE) {
-		/* Only pages a process may send elsewhere: move_pages(2). */
-		if (stays && (gfp & __GFP_MOVABLE) && !cohort_vnode_for_pool(gfp) &&
-		    !node_isset(*nid, vn->nodes))
+		if (stays && cohort_vnode_may_stray(gfp, order) && !node_isset(*nid, vn->nodes))
 			*nid = vn->nid;
 		return nodemask;
 	}

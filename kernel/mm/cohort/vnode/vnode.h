@@ -58,7 +58,8 @@ extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
 
 struct cohort_vnode *cohort_vnode_current(void);
 int cohort_vnode_home(int nid);
-bool cohort_vnode_stays(gfp_t gfp);
+bool cohort_vnode_stays(gfp_t gfp, unsigned int order);
+nodemask_t *cohort_vnode_swap_nodes(void);
 
 /* Does the running context allocate for a process, and not to free memory? */
 static inline bool cohort_vnode_for_process(void)
@@ -66,10 +67,14 @@ static inline bool cohort_vnode_for_process(void)
 	return in_task() && !(current->flags & (PF_KTHREAD | PF_MEMALLOC));
 }
 
-/* What may not wait and is for user memory, or is not retried, has a smaller request behind it. */
-static inline bool cohort_vnode_gfp_stays(gfp_t gfp)
+/*
+ * What may not wait and is for user memory, or is not retried, has a smaller request behind it;
+ * and so have larger pieces whose failure is not told: those of a socket.
+ */
+static inline bool cohort_vnode_gfp_stays(gfp_t gfp, unsigned int order)
 {
-	return gfpflags_allow_blocking(gfp) || (gfp & (__GFP_HARDWALL | __GFP_NORETRY));
+	return gfpflags_allow_blocking(gfp) || (gfp & (__GFP_HARDWALL | __GFP_NORETRY)) ||
+	       (order && (gfp & (__GFP_NOWARN | __GFP_HIGH)) == __GFP_NOWARN);
 }
 
 struct cohort_vnode *cohort_vnode_of(struct task_struct *task);
