@@ -32,11 +32,13 @@
 #define CPU "/sys/devices/system/cpu/cpu%llu/online"
 #define FAILING "/sys/kernel/debug/"
 #define POISON "/sys/kernel/debug/hwpoison/"
+#define LEAKS "/sys/kernel/debug/kmemleak"
 
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 400
 #define SETTLE_MS 1000		/* for the dead to be buried ... */
 #define SETTLE_TRIES 60		/* ... which may take a loaded host longer */
+#define LEAK_AGE_MS 6000	/* younger objects are no leaks to kmemleak */
 #define FAIL_PCT "10"
 #define FAIL_PAGES 1024
 #define FAILING_SWITCHES 8
@@ -531,6 +533,36 @@ static void expect_nothing_lost(void)
 		fatal("stress: %lld kB of memory are lost", lost);
 }
 
+/* An object that nothing points to, twice: the first scan may have met it on its way. */
+static void expect_nothing_leaked(void)
+{
+	unsigned long leaks = 0, lines = 0;
+	char line[256];
+	FILE *f;
+
+	if (access(LEAKS, W_OK))
+		return;
+	sleep_ns(LEAK_AGE_MS * NSEC_PER_MSEC);
+	tell(LEAKS, "scan");
+	sleep_ns(SETTLE_MS * NSEC_PER_MSEC);
+	tell(LEAKS, "scan");
+	f = fopen(LEAKS, "re");
+	if (!f)
+		fatal("stress: " LEAKS ": %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		leaks += !strncmp(line, "unreferenced", strlen("unreferenced"));
+		if (!strstr(line, "cohort_"))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		note("stress: leaked by%s", line);
+		lines++;
+	}
+	fclose(f);
+	note("stress: kmemleak knows %lu leaks of the kernel", leaks);
+	if (lines)
+		fatal("stress: Cohort leaks");
+}
+
 static void __attribute__((noreturn)) end(void)
 {
 	char text[256];
@@ -549,6 +581,7 @@ static void __attribute__((noreturn)) end(void)
 	expect_nothing_lost();
 	expect_nothing_lent();
 	expect_no_blocks();
+	expect_nothing_leaked();
 	record(RECORD_END, (unsigned long long)now_ns(), (unsigned long long)sh->conf.launches);
 	records_flush();
 	power_off();
