@@ -130,6 +130,16 @@ static int sends_another(void)
 	return 0;
 }
 
+/* So does one that has its role by a cpuset. */
+static int sends_from_cpuset(void)
+{
+	if (mount("cgroup", CGROUPS, "cgroup2", 0, NULL) ||
+	    put(CGROUPS "/cgroup.subtree_control", "+cpuset") || mkdir(CGROUPS "/apps", 0755) ||
+	    put(CGROUPS "/apps/cpuset.mems", "1") || put(CGROUPS "/apps/cgroup.procs", "0"))
+		return 1;
+	return sends_another();
+}
+
 static void sent_by_others(void)
 {
 	char path[64];
@@ -141,6 +151,8 @@ static void sent_by_others(void)
 	claim(of_owner(TRUSTED) == SAME, "a process has pages in its node");
 	waitpid(child(sends_another), &status, 0);
 	claim(!status && of_owner(TRUSTED) == SAME, "a process of another role cannot send them away");
+	waitpid(child(sends_from_cpuset), &status, 0);
+	claim(!status && of_owner(TRUSTED) == SAME, "nor one of another cpuset");
 	snprintf(path, sizeof(path), "/proc/%d/vnode", owner);
 	put(path, "untrusted");
 	send_owner();
@@ -389,10 +401,7 @@ static int collapses_in_cpuset(void)
 	int bad;
 
 	put("/proc/self/vnode", "trusted");
-	claim(!mount("cgroup", CGROUPS, "cgroup2", 0, NULL) &&
-	      !put(CGROUPS "/cgroup.subtree_control", "+cpuset") && !mkdir(CGROUPS "/apps", 0755) &&
-	      !put(CGROUPS "/apps/cpuset.mems", "1") && !put(CGROUPS "/apps/cgroup.procs", "0"),
-	      "a process has the other node in its cpuset");
+	claim(!put(CGROUPS "/apps/cgroup.procs", "0"), "a process has the other node in its cpuset");
 	p = sparse();
 	bad = collapse(p);
 	claim(on_node(p + MB, SAME, HUGE, TRUSTED) == 0, "nor out of its cpuset");

@@ -445,7 +445,7 @@ unsigned long cohort_soft(void);
 /* core/process.c */
 struct cohort_domain *cohort_mm_domain(struct mm_struct *mm);
 void cohort_class_note(struct task_struct *task);
-bool cohort_borrows_mm(const struct task_struct *task);
+bool cohort_borrows_mm(struct task_struct *task);
 void cohort_each_process(void (*note)(struct task_struct *task));
 
 /* core/compact.c */

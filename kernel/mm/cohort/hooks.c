@@ -186,7 +186,7 @@ void __cohort_mm_inherit(struct mm_struct *mm)
 		   (IS_ENABLED(CONFIG_COHORT_PCPA) ? BIT_ULL(COHORT_ENTITLED_BIT) : 0);
 
 	if (mask && current->mm)
-		mm->flags = (mm->flags & ~mask) | (READ_ONCE(current->mm->flags) & mask);
+		set_mask_bits(&mm->flags, mask, READ_ONCE(current->mm->flags) & mask);
 	if (cohort_scope_enabled())
 		cohort_scope_note(mm, READ_ONCE(current->signal->oom_score_adj));
 }

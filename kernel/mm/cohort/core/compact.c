@@ -20,7 +20,7 @@
 #include "../cohort.h"
 #include "../host/compaction.h"
 
-/* Blocks of a process that are emptied in a row: other work waits for it, and so does suspend. */
+/* Blocks of a process that are tried in a row: other work waits for it, and so does suspend. */
 #define COHORT_COMPACT_BLOCKS	64U
 
 /* Blocks that are passed over, because they rest, before looking is given up. */
@@ -405,7 +405,7 @@ static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned 
 /**
  * cohort_room_relieve() - give the emptiest blocks of a room up
  * @room: the room
- * @most: how many
+ * @most: how many are tried
  *
  * For blocks that packing would not bring home, since something in them is pinned: what is
  * free around that is no use to the owner that is worth keeping it from others.
@@ -434,11 +434,11 @@ unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 }
 
 static void cohort_room_compact(struct cohort_room *room, bool background, bool may_wait,
-				unsigned int most, unsigned int *blocks, unsigned int *moved)
+				unsigned int *left, unsigned int *blocks, unsigned int *moved)
 {
 	unsigned int rounds = READ_ONCE(room->nr_blocks);
 
-	while (rounds-- && *blocks < most) {
+	for (; rounds && *left; rounds--, --*left) {
 		/* A process in the background fills no block: none is spared.  It may come back. */
 		if (background && READ_ONCE(room->dom->class) != COHORT_BACKGROUND)
 			break;
@@ -468,7 +468,7 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, uns
 		struct cohort_room *room = READ_ONCE(dom->room[i]);
 
 		if (room)
-			cohort_room_compact(room, background, may_wait, most, &blocks, &moved);
+			cohort_room_compact(room, background, may_wait, &most, &blocks, &moved);
 	}
 	trace_cohort_domain_compact(dom->kind, blocks, moved, cohort_domain_free(dom));
 	count_vm_events(COHORT_COMPACT, blocks);
@@ -486,8 +486,7 @@ void cohort_compact_work(struct work_struct *work)
 		cohort_pack_drain();
 		/* That takes a while. */
 		if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
-		    cohort_domain_compact(dom, true, COHORT_COMPACT_BLOCKS) >=
-							COHORT_COMPACT_BLOCKS)
+		    cohort_domain_compact(dom, true, COHORT_COMPACT_BLOCKS))
 			cohort_compact_queue(dom, 0);
 	}
 	cohort_domain_put(dom);

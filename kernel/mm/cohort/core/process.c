@@ -26,10 +26,10 @@
  *
  * What is said of it is not said of its parent, whose memory it uses.
  */
-bool cohort_borrows_mm(const struct task_struct *task)
+bool cohort_borrows_mm(struct task_struct *task)
 {
-	/* Threads of the kernel use the field otherwise. */
-	return READ_ONCE(task->vfork_done) && !(task->flags & PF_KTHREAD);
+	/* Threads of the kernel use the field otherwise; and one may be waited for with memory. */
+	return !(task->flags & PF_KTHREAD) && in_vfork(task);
 }
 
 static enum cohort_class cohort_class_now(const struct task_struct *task)
@@ -45,7 +45,7 @@ static const struct task_struct *cohort_mm_owner(const struct mm_struct *mm)
 }
 
 /* Neither a vfork child speaks for what it borrows nor a thread of the kernel. */
-static bool cohort_speaks_for_mm(const struct task_struct *task)
+static bool cohort_speaks_for_mm(struct task_struct *task)
 {
 	const struct task_struct *owner = cohort_mm_owner(task->mm);
 
@@ -57,7 +57,7 @@ static const struct task_struct *cohort_mm_owner(const struct mm_struct *mm)
 	return current;
 }
 
-static bool cohort_speaks_for_mm(const struct task_struct *task)
+static bool cohort_speaks_for_mm(struct task_struct *task)
 {
 	return !(task->flags & PF_KTHREAD) && !cohort_borrows_mm(task);
 }

@@ -12,6 +12,10 @@ int __cohort_vnode_sent(const struct mm_struct *mm, int nid);
 #define cohort_vnode_sent(mm, nid) \
 	(cohort_vnode_enabled() ? __cohort_vnode_sent(mm, nid) : (nid))
 
+bool __cohort_vnode_keeps(const struct mm_struct *mm, int from, int *to);
+#define cohort_vnode_keeps(mm, from, to) \
+	(cohort_vnode_enabled() && __cohort_vnode_keeps(mm, from, to))
+
 /* Where a page goes that is moved: what the kernel moves for itself stays with its role. */
 nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *nodemask);
 #define cohort_vnode_target(reason, from, to, mask) \

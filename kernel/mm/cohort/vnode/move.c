@@ -29,15 +29,18 @@
  * a process that it sends away, whose node was looked at in __cohort_vnode_sent().  Pages of
  * memory that goes offline have to find room elsewhere: that would be tried for ever.
  *
- * Return: the nodes of its role, or @nodemask; also where the task's cpuset has none of them.
+ * Return: the nodes of its role, or @nodemask; also where the kernel moves it, and the task's
+ * cpuset has none of them.
  */
 nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *nodemask)
 {
 	struct cohort_vnode *vn = cohort_vnode_of_node(reason == MR_SYSCALL ? to : from);
 
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
-		    reason != MR_SYSCALL) ||
-	    !nodes_intersects(vn->nodes, cpuset_current_mems_allowed))
+		    reason != MR_SYSCALL))
+		return nodemask;
+	/* A process that may have nothing there sends nothing there either, nor elsewhere. */
+	if (reason != MR_SYSCALL && !nodes_intersects(vn->nodes, cpuset_current_mems_allowed))
 		return nodemask;
 	return &vn->nodes;
 }
@@ -84,13 +87,28 @@ static const nodemask_t *cohort_vnode_nodes_of(const struct mm_struct *mm)
  *
  * Whichever process sends them: one of the same user may, of any role.
  *
- * Return: @nid if its role has it, or is not known, else a node that it has.
+ * Return: @nid if its role has it, else a node that it has; where its role is not known, of
+ * that of the process that sends them.
  */
 int __cohort_vnode_sent(const struct mm_struct *mm, int nid)
 {
 	const nodemask_t *nodes = cohort_vnode_nodes_of(mm);
 
-	return !nodes || node_isset(nid, *nodes) ? nid : first_node(*nodes);
+	if (!nodes)
+		return cohort_vnode_for_process() ? cohort_vnode_home(nid) : nid;
+	return node_isset(nid, *nodes) ? nid : first_node(*nodes);
+}
+
+/**
+ * __cohort_vnode_keeps() - do pages of a process stay in a node that they are sent from?
+ * @mm: its address space
+ * @from: the node
+ * @to: the node that was named; changed if that is of another role
+ */
+bool __cohort_vnode_keeps(const struct mm_struct *mm, int from, int *to)
+{
+	*to = __cohort_vnode_sent(mm, *to);
+	return *to == from;
 }
 
 /**
