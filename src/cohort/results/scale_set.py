@@ -11,7 +11,7 @@ from cohort.kernel.build import VARIANTS
 from cohort.phone.workload import load_workload
 from cohort.results.figures import Figures
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
-from cohort.results.runs import Result, measure
+from cohort.results.runs import Result
 from cohort.results.scale import (
     ACQUIRED_LIMIT,
     HAND,
@@ -68,7 +68,7 @@ def _counted(runs: Sequence[RunDir]) -> list[Record]:
         if len(pair) < 2:
             raise UsageError(f"{policy} was run once, and is counted in two runs", "cohort scale")
         found = count(policy, list(pair[False].records()), list(pair[True].records()))
-        records.append(_record(measure(pair[False]), policy, f"cohort scale {names}", told(found)))
+        records.append(_record(pair[False], policy, f"cohort scale {names}", told(found)))
     return records
 
 
@@ -78,16 +78,19 @@ def _in_turns(runs: Sequence[RunDir]) -> list[Record]:
             f"{len(runs)} runs with turns are there: {runs[0].path.name}, {runs[1].path.name}",
             "name one",
         )
-    result, found = measure(runs[0]), rates(runs[0].records())
-    command = f"cohort scale {result.policy} --free-running"
+    found = rates(runs[0].records())
+    command = f"cohort scale {runs[0].meta['policy']} --free-running"
     return [
-        _record(result, scheme, command, rates_told([x for x in found if x.scheme == scheme]))
+        _record(runs[0], scheme, command, rates_told([x for x in found if x.scheme == scheme]))
         for scheme in dict.fromkeys(x.scheme for x in found)
     ]
 
 
-def _record(result: Result, label: str, command: str, metrics: dict[str, float]) -> Record:
-    return of_result(result, label, command).model_copy(update={"metrics": metrics})
+def _record(run: RunDir, label: str, command: str, metrics: Mapping[str, float]) -> Record:
+    meta = run.meta
+    policy, workload = str(meta["policy"]), str(meta["workload"])
+    result = Result(policy, int(meta["seed"]), workload, metrics, {}, meta, run.path)
+    return of_result(result, label, command)
 
 
 def told(counted: Counted) -> dict[str, float]:
