@@ -53,18 +53,23 @@ static pid_t child(int (*body)(void))
 	return pid;
 }
 
-/* Pages that lie so far apart, on this node. */
-static int on_node(char *p, int n, size_t step, int node)
+/* Pages of a process, 0 for the own one, that lie so far apart, on this node. */
+static int on_node_of(pid_t pid, char *p, int n, size_t step, int node)
 {
 	void *page[SAME];
 	int status[SAME], i, nr = 0;
 
 	for (i = 0; i < n; i++)
 		page[i] = p + i * step;
-	syscall(SYS_move_pages, 0, (long)n, page, NULL, status, 0);
+	syscall(SYS_move_pages, pid, (long)n, page, NULL, status, 0);
 	for (i = 0; i < n; i++)
 		nr += status[i] == node;
 	return nr;
+}
+
+static int on_node(char *p, int n, size_t step, int node)
+{
+	return on_node_of(0, p, n, step, node);
 }
 
 /* A child that borrows its address space, as a launcher's does before it executes a program. */
@@ -102,15 +107,7 @@ static int owns(void)
 
 static int of_owner(int node)
 {
-	void *page[SAME];
-	int status[SAME], i, nr = 0;
-
-	for (i = 0; i < SAME; i++)
-		page[i] = others + i * 4096;
-	syscall(SYS_move_pages, owner, (long)SAME, page, NULL, status, 0);
-	for (i = 0; i < SAME; i++)
-		nr += status[i] == node;
-	return nr;
+	return on_node_of(owner, others, SAME, 4096, node);
 }
 
 static void send_owner(void)
