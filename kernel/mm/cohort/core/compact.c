@@ -405,7 +405,7 @@ static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned 
 /**
  * cohort_room_relieve() - give the emptiest blocks of a room up
  * @room: the room
- * @most: how many are tried
+ * @most: how many
  *
  * For blocks that packing would not bring home, since something in them is pinned: what is
  * free around that is no use to the owner that is worth keeping it from others.
@@ -454,7 +454,7 @@ static void cohort_room_compact(struct cohort_room *room, bool background, bool 
  * cohort_domain_compact() - bring home what blocks can be brought home
  * @dom: the domain
  * @may_wait: may sleep on pages
- * @most: how many
+ * @most: how many are tried
  *
  * Return: blocks emptied.
  */

@@ -130,14 +130,17 @@ unsigned long __cohort_high_mark(const struct zone *zone)
  */
 static bool cohort_zone_gives(struct zone *zone, unsigned long nr)
 {
-	unsigned long file = zone_page_state(zone, NR_ZONE_INACTIVE_FILE) +
-			     zone_page_state(zone, NR_ZONE_ACTIVE_FILE);
-	unsigned long anon = zone_page_state(zone, NR_ZONE_INACTIVE_ANON) +
-			     zone_page_state(zone, NR_ZONE_ACTIVE_ANON);
-	unsigned long swap = READ_ONCE(vm_swappiness) ? max(get_nr_swap_pages(), 0L) : 0;
+	unsigned long lru = zone_page_state(zone, NR_ZONE_INACTIVE_FILE) +
+			    zone_page_state(zone, NR_ZONE_ACTIVE_FILE);
+	long swap = get_nr_swap_pages();
 
 	/* Runs in vain: what there is may be protected, and kswapd would give the node up. */
-	return !READ_ONCE(zone->zone_pgdat->kswapd_failures) && file + min(anon, swap) >= nr;
+	if (READ_ONCE(zone->zone_pgdat->kswapd_failures))
+		return false;
+	if (swap > 0 && READ_ONCE(vm_swappiness))
+		lru += min(zone_page_state(zone, NR_ZONE_INACTIVE_ANON) +
+			   zone_page_state(zone, NR_ZONE_ACTIVE_ANON), (unsigned long)swap);
+	return lru >= nr;
 }
 
 /**
