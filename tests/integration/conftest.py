@@ -33,12 +33,13 @@ def no_guest_is_left(out_of_tests: Path) -> Iterator[None]:
 @pytest.fixture
 def out_of_tests(monkeypatch: pytest.MonkeyPatch) -> Path:
     """Runs of tests go aside, so that no guest of the user's, or of tests that run beside these,
-    is taken for one of ours; the kernels are those of everybody."""
+    is taken for one of ours. What is kept by content is everybody's: a storage image has 1.3 GB."""
     real = paths.out_dir()
     out = real / os.environ.get("PYTEST_XDIST_WORKER", "tests")
     out.mkdir(exist_ok=True)
-    kernels = out / "kernel"
-    if not kernels.is_symlink():
-        kernels.symlink_to(paths.made("kernel"))
+    for shared in ("kernel", "storage"):
+        link = out / shared
+        if not link.is_symlink():
+            link.symlink_to(paths.made(shared))
     monkeypatch.setenv("COHORT_OUT", str(out))
     return out

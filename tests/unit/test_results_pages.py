@@ -3,16 +3,16 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from cohort import paths
+from cohort import paths, runs
 from cohort.errors import Failed, UsageError
 from cohort.policy import load_policy
-from cohort.results import collect, figures, pages
+from cohort.results import again, collect, figures, pages
 from cohort.results.pages import Home
 from cohort.results.query import ask, export
 from cohort.results.records import Record, read_set, write_set
@@ -537,6 +537,82 @@ def test_a_text_without_a_query_is_told(made: Home, cohort: Cohort, query: str) 
 def test_options_of_the_pages_go_with_no_other_verb(made: Home, cohort: Cohort, words: str) -> None:
     done = cohort("results", *words.split(), "history")
     assert (done.code, "do not go with history" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.fixture
+def same_runs(
+    home: Home, cohort: Cohort, own_out: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[RunSpec]:
+    """A set `small` that is kept, and runs which turn out as they were; those that were asked."""
+    asked: list[RunSpec] = []
+
+    def execute(specs: Sequence[RunSpec], *_: object) -> list[runs.RunDir]:
+        asked.extend(specs)
+        places = [own_out / "runs" / f"phone-2g-{x.policy.name}-s{x.seed}" for x in specs]
+        return [runs.RunDir(place) for place in places]
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    monkeypatch.setattr(again, "git_id", lambda: "abcd")
+    assert cohort("results", "add", "small", own_out / "runs").code == 0
+    return asked
+
+
+def test_a_set_is_made_again(home: Home, cohort: Cohort, same_runs: list[RunSpec]) -> None:
+    """Its file is what is printed: the table of `cohort compare` goes beside it."""
+    path = home.records / "small.jsonl"
+    kept = path.read_text()
+    first = kept.splitlines()[0]
+    path.write_text(kept.replace('"commit": "abcd"', '"commit": "0123"'))
+    done = cohort("results", "again", "small", "--jobs", "2")
+    assert (done.code, done.stdout) == (0, f"{path}\n"), done.stderr
+    assert "cohort compare none region tuned --workload phone-2g" in done.stderr
+    assert json.loads(path.read_text().splitlines()[0]) == json.loads(first)
+    assert path.read_text() == kept
+    asked = [(x.policy.name, x.workload, x.launches, x.seed) for x in same_runs]
+    names = ("none", "region", "tuned")
+    assert asked == [(name, "phone-2g", 20, seed) for name in names for seed in (1, 2)]
+
+
+def test_a_set_is_had_again_to_the_byte(
+    home: Home, cohort: Cohort, same_runs: list[RunSpec]
+) -> None:
+    path = home.records / "small.jsonl"
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, done.stdout) == (0, f"{path}\n"), done.stderr
+    records = read_set(path)
+    odd = [records[0], records[1].model_copy(update={"records_id": "ffff"}), *records[2:]]
+    write_set(path, odd)
+    before = path.read_text()
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, done.stdout) == (1, "")
+    assert "1 of 6 runs are others than the set's, first none (seed 2)" in done.stderr
+    write_set(path, [x.model_copy(update={"commit": "0123"}) for x in odd])
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, "small is of commit 0123, and this is abcd" in done.stderr) == (2, True)
+    write_set(path, [x.model_copy(update={"accel": "tcg"}) for x in odd])
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, "none repeats to the byte" in done.stderr) == (2, True)
+    write_set(path, odd)
+    assert path.read_text() == before, "nothing is kept"
+
+
+def test_nothing_is_run_that_could_not_be_kept(
+    home: Home, cohort: Cohort, same_runs: list[RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = read_set(home.records / "small.jsonl")
+    write_set(home.records / "history.jsonl", small)
+    odd = [x.model_copy(update={"command": "cohort doctor --fix"}) for x in small]
+    write_set(home.records / "odd.jsonl", odd)
+    for name, said in (
+        ("history", "cohort results history --last"),
+        ("odd", "`cohort doctor --fix` leaves no runs to keep"),
+        ("gone", "there are no records 'gone'"),
+    ):
+        done = cohort("results", "again", "small", name)
+        assert (done.code, said in done.stderr, same_runs) == (2, True, []), done.stderr
+    monkeypatch.setattr(again, "git_id", lambda: "abcd-dirty")
+    done = cohort("results", "again", "small")
+    assert (done.code, "small is of no commit" in done.stderr, same_runs) == (2, True, [])
 
 
 def test_a_wheel_has_no_pages(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:

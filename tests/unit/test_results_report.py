@@ -218,7 +218,7 @@ def test_a_run_that_does_not_say_what_it_is(
     out.mkdir(exist_ok=True)
     (out / "last-compare.json").write_text(text)
     assert cohort(monkeypatch, "report", "--last") == 2
-    assert "last-compare.json: not what a comparison leaves" in capsys.readouterr().err
+    assert "last-compare.json: not what `cohort compare` leaves" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("out", "no_guest")
@@ -229,7 +229,7 @@ def test_a_run_that_does_not_say_what_it_is(
         ("compare nnone", "did you mean none"),
         ("compare none --seed x", "not numbers"),
         ("report", "or say --last"),
-        ("report --last", "no last comparison"),
+        ("report --last", "no last `cohort compare`"),
         ("report /nowhere", "not the directory of a finished run"),
     ],
 )

@@ -111,4 +111,4 @@ def test_half_of_a_measurement_is_refused(tmp_path: Path, own_out: Path) -> None
 
 def test_the_verb_wants_to_know_which_runs(cohort: Any, own_out: Path) -> None:
     done: Outcome = cohort("results", "add", "scale", "--scale", "--last")
-    assert (done.code, "--scale: name run directories" in done.stderr) == (2, True)
+    assert (done.code, "there is no last `cohort scale`" in done.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""What a comparison leaves for other programs and for `cohort report --last`."""
+"""What a comparison leaves for other programs, and which runs a verb's last call made."""
 
 import json
 import os
@@ -10,6 +10,10 @@ from typing import Any
 from cohort import host, paths
 from cohort.errors import UsageError
 from cohort.results.runs import Result
+from cohort.runs import RunDir
+
+COMPARE, SCALE = "compare", "scale"
+"""Verbs whose last runs are noted."""
 
 _PAGE_COUNT, _PAGE_SIZE = "SC_PHYS_PAGES", "SC_PAGE_SIZE"
 
@@ -33,26 +37,31 @@ def as_object(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def remember(results: Sequence[Result], command: str) -> None:
-    """Note the runs and the command that made them. Raises OSError."""
-    runs = [str(result.path) for result in results]
-    host.write_json(_note(), {"command": command, "runs": runs})
+def remember(runs: Sequence[RunDir], command: str, verb: str = COMPARE) -> None:
+    """Note the runs and the command of the verb that made them. Raises OSError."""
+    found = [str(run.path) for run in runs]
+    host.write_json(_note(verb), {"command": command, "runs": found})
 
 
-def recall() -> list[Path]:
-    """The run directories of the last comparison. Raises UsageError if there was none, or its note
+def recall(verb: str = COMPARE) -> list[Path]:
+    """The run directories of the verb's last call. Raises UsageError if there was none, or its note
     cannot be read."""
-    again = "run `cohort compare` again, or name the run directories"
+    note, call = _note(verb), f"`cohort {verb}`"
     try:
-        return [Path(run) for run in json.loads(_note().read_text(encoding="utf-8"))["runs"]]
+        return [Path(run) for run in json.loads(note.read_text(encoding="utf-8"))["runs"]]
     except FileNotFoundError as error:
-        raise UsageError("there is no last comparison", "run `cohort compare` first") from error
+        raise UsageError(
+            f"there is no last `cohort {verb}`", f"run `cohort {verb}` first"
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{_note()}: not what a comparison leaves: {error!r}", again) from error
+        raise UsageError(
+            f"{note}: not what {call} leaves: {error!r}",
+            f"run {call} again, or name the run directories",
+        ) from error
 
 
-def _note() -> Path:
-    return paths.out_dir() / "last-compare.json"
+def _note(verb: str) -> Path:
+    return paths.out_dir() / f"last-{verb}.json"
 
 
 def _host(results: Sequence[Result]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def command(
     results = [measure(run) for run in done]
     check_comparable(results, force, built_now=True)
     call = shlex.join(["cohort", *sys.argv[1:]])
-    export.remember(results, call)
+    export.remember(done, call)
     show(results, as_json, full)
     if report is not None:
         host.write_text(report, render_report(results, call))

@@ -1,6 +1,9 @@
 """`cohort results`: the pages of results, made from the records in the repository."""
 
 import json
+import shlex
+import sys
+from contextlib import redirect_stdout
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,9 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from cohort.errors import Skipped, UsageError
-from cohort.verbs.options import JSON
+from cohort.verbs.options import JOBS, JSON
+from cohort.verbs.run import on_cluster
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cohort.results.pages import Home
     from cohort.results.query import Answer
 
@@ -83,7 +89,7 @@ def _tables(sql: str | None, as_json: bool, parquet: Path | None) -> None:
     metavar="RUNDIR",
     help="A run, or a directory of runs; the others may follow it.",
 )
-@click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
+@click.option("--last", is_flag=True, help="The runs of the last `cohort compare`, or `scale`.")
 @click.option(
     "--study",
     type=click.Path(path_type=Path),
@@ -96,7 +102,7 @@ def _tables(sql: str | None, as_json: bool, parquet: Path | None) -> None:
     metavar="DIR",
     help="The runs of a suite: out/suites/runs/NAME.",
 )
-@click.option("--scale", is_flag=True, help="Of the runs named, those of `cohort scale`.")
+@click.option("--scale", is_flag=True, help="Of these runs, those of `cohort scale`.")
 def add(
     name: str,
     more: tuple[Path, ...],
@@ -110,15 +116,14 @@ def add(
 
     All must be of one clean commit. Prints the set's file. The pages are made by `cohort results`.
     """
-    from cohort import paths
     from cohort.results import collect, export, scale_set, suites
     from cohort.results.records import write_set
 
     named = [*places, *more]
     if [bool(named), last, study is not None, suite is not None].count(True) != 1:
         raise UsageError("name run directories, or say --last, --study or --suite, one of the four")
-    if scale and not named:
-        raise UsageError("--scale: name run directories", f"--from {paths.made('runs')}")
+    if scale and not (named or last):
+        raise UsageError("--scale: name run directories, or say --last")
     if not name.replace("-", "").isalnum() or name != name.lower():
         raise UsageError(f"{name}: a set is called by lower-case letters, digits and dashes")
     if study is not None:
@@ -126,12 +131,59 @@ def add(
     elif suite is not None:
         records = suites.of_suite(suite)
     elif scale:
-        records = scale_set.of_scale(collect.run_directories(named))
+        chosen = export.recall(export.SCALE) if last else named
+        records = scale_set.of_scale(collect.run_directories(chosen))
     else:
         records = collect.of_runs(export.recall() if last else named)
     path = _home().records / f"{name}.jsonl"
     write_set(path, records)
     click.echo(path)
+
+
+@command.command("again")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option(
+    "--verify", is_flag=True, help="Keep nothing; exit 1 if a run is not the set's to the byte."
+)
+@JOBS
+@on_cluster
+def again(
+    names: tuple[str, ...],
+    verify: bool,
+    jobs: int | None,
+    cluster: str | None,
+    verify_share: float,
+) -> None:
+    """Make the runs of the sets NAME again, on this commit, and keep them in place of the old ones.
+
+    Calls the commands that the records name. Prints the sets' files, and everything else on stderr.
+    The pages are made by `cohort results`. --verify in a checkout of the set's commit tells whether
+    its deterministic runs say the same here.
+    """
+    from cohort.results import again as sets
+    from cohort.results.records import write_set
+
+    records = _home().records
+    kept = {name: sets.read(records / f"{name}.jsonl", verify) for name in names}
+    place = ["--cluster", cluster, "--verify-share", str(verify_share)] if cluster else []
+    several = [*place, *(["--jobs", str(jobs)] if jobs else [])]
+    options = {"compare": several, "study": several, "scale": several, "suite": place}
+    for name, old in kept.items():
+        new, path = sets.make(old, _call, options), records / f"{name}.jsonl"
+        if verify:
+            sets.check_same(name, old, new)
+        else:
+            write_set(path, new)
+        click.echo(path)
+
+
+def _call(words: "Sequence[str]") -> None:
+    """Run a `cohort` command here, with what it prints on stderr."""
+    from cohort.cli import cohort
+
+    click.echo(f"cohort {shlex.join(words)}", err=True)
+    with redirect_stdout(sys.stderr):
+        cohort.main(args=list(words), prog_name="cohort", standalone_mode=False)
 
 
 @command.command("history")

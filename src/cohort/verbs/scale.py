@@ -1,6 +1,8 @@
 """`cohort scale`: what operations of the memory manager cost under its locks."""
 
 import json
+import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -110,10 +112,13 @@ def _watched(spec: "RunSpec") -> "RunSpec":
 
 
 def _run(specs: "Sequence[RunSpec]", jobs: int | None, where: "Engine | None") -> "list[RunDir]":
+    from cohort.results import export
     from cohort.runs import execute_matrix
 
     with progress() as board:
-        return execute_matrix(specs, jobs, board.task("scale, launches"), where)
+        done = execute_matrix(specs, jobs, board.task("scale, launches"), where)
+    export.remember(done, shlex.join(["cohort", *sys.argv[1:]]), export.SCALE)
+    return done
 
 
 def show_counted(counted: "Sequence[Counted]", as_json: bool) -> None:
