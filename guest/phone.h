@@ -269,7 +269,6 @@ struct shared {
 extern struct shared *sh;
 
 /* ---- util.c ---- */
-uint64_t clock_ns(clockid_t clock);
 uint64_t now_ns(void);
 void sleep_ns(uint64_t ns);
 void wait_scaled_ms(uint64_t ms);

@@ -21,17 +21,12 @@
 
 struct shared *sh;
 
-uint64_t clock_ns(clockid_t clock)
+uint64_t now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(clock, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
-uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static struct timespec to_timespec(uint64_t ns)
