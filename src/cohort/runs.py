@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -212,7 +212,7 @@ class Plan:
             **({"page_size": self.page_size} if self.page_size != machine.PAGE else {}),
             "kernel_id": self.kernel.id[:16],
             "guest_id": host.digest_file(self.guest)[:16],
-            "workload_id": host.digest(host.digest_file(self.storage), self.conf)[:16],
+            "workload_id": host.digest(_image_digest(self.storage), self.conf)[:16],
             "storage": asdict(self.latency),
             "policy_id": self.spec.policy.digest[:16],
             "cmdline": list(self.spec.cmdline),
@@ -225,7 +225,7 @@ class Plan:
     @property
     def workload_digest(self) -> str:
         """The workload alone: the same for every policy, seed and number of launches."""
-        return host.digest(host.digest_file(self.storage), self.workload.model_dump_json())[:16]
+        return host.digest(_image_digest(self.storage), self.workload.model_dump_json())[:16]
 
     @property
     def path(self) -> Path:
@@ -243,6 +243,17 @@ class Plan:
     def wanted(self) -> bool:
         """The run has to be made: it is not there, or is to be made again."""
         return self.spec.fresh or not (self.path / "meta.json").is_file()
+
+
+def _image_digest(image: Path) -> str:
+    """The digest of an image of storage, which has gigabytes: read again only if it is another."""
+    now = image.stat()
+    return _digest_once(image, now.st_mtime_ns, now.st_size)
+
+
+@cache
+def _digest_once(image: Path, mtime_ns: int, size: int) -> str:
+    return host.digest_file(image)
 
 
 def execute(
