@@ -112,7 +112,7 @@ class Role(BaseModel):
 
     @property
     def line(self) -> str:
-        """As guest/conf.c reads it."""
+        """As guest/base/conf.c reads it."""
         if self.vnode is not None:
             return f"vnode {self.vnode}"
         sizes_mb = (self.memory_min_mb, self.memory_low_mb, self.memory_max_mb)

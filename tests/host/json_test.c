@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property tests of guest/json.c: random bytes into rooms of all sizes are read
+ * Property tests of guest/base/json.c: random bytes into rooms of all sizes are read
  * back, by rules of JSON, as what was written or the beginning of it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "base/json.h"
 #include "random.h"
 
 #define ROUNDS	20000

@@ -30,7 +30,7 @@ Read = Callable[[str], str]
 def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
     """What the guest says of a configuration."""
     where = tmp_path_factory.mktemp("guest")
-    program = compiled(where, "read_conf", "conf.c", "json.c")
+    program = compiled(where, "read_conf", "base/conf.c", "base/json.c")
 
     def call(text: str) -> str:
         (where / "phone.conf").write_text(text)
@@ -58,7 +58,7 @@ def test_the_guest_refuses_what_is_no_number(number: str, read: Read) -> None:
 
 
 def test_a_burst_of_one_page_waits_after_each(tmp_path: Path) -> None:
-    program = compiled(tmp_path, "count_waits", "heap.c", "rng.c")
+    program = compiled(tmp_path, "count_waits", "apps/heap.c", "base/rng.c")
 
     def waits(burst_pages: int) -> int:
         return int(host.run([program, "1000", str(burst_pages)]).stdout)

@@ -80,7 +80,7 @@ def test_guest_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     copy = tmp_path / "guest"
     shutil.copytree(paths.GUEST, copy)
-    (copy / "rng.c").write_text("not C\n")
+    (copy / "base" / "rng.c").write_text("not C\n")
     monkeypatch.setattr(paths, "GUEST", copy)
     with pytest.raises(BuildError, match="rng.c"):
         initramfs.build_guest(tmp_path)

@@ -184,7 +184,7 @@ def _conf(**changes: object) -> str:
 @pytest.mark.parametrize("name", workload_names())
 def test_names_fit_into_the_guest(name: str) -> None:
     """It refuses one that is too long, or that JSON would have otherwise."""
-    header = (paths.ROOT / "guest" / "phone.h").read_text()
+    header = (paths.GUEST / "base" / "conf.h").read_text()
     rooms = re.findall(r"^struct (profile|role|program) \{\n\tchar name\[(\d+)\]", header, re.M)
     room = {kind: int(size) for kind, size in rooms}
     rooms_of = {"proc": "profile", "app": "profile", "role": "role", "program": "program"}
@@ -203,7 +203,7 @@ def test_names_fit_into_the_guest(name: str) -> None:
 
 def test_conf_has_all_the_guest_wants() -> None:
     """Every key of the guest's own table, no more: they must not drift apart."""
-    source = (paths.GUEST / "conf.c").read_text()
+    source = (paths.GUEST / "base" / "conf.c").read_text()
     wanted = set(re.findall(r"\bSET\((\w+)\)", source)) - {"field"}
     conf = _conf(writes=[("/proc/sys/vm/swappiness", "60")])
     assert {line.split()[1] for line in conf.splitlines() if line.startswith("set ")} == wanted
@@ -278,7 +278,7 @@ def test_the_experiment_has_the_keys_the_guest_wants(kind: str) -> None:
     workload = load_workload(names.get(kind, f"pcpa-{kind}"))
     conf = render_conf(workload, seed=1, launches=1, writes=[], time="virtual")
     line = next(x for x in conf.splitlines() if x.startswith("experiment "))
-    source = (paths.GUEST / "conf.c").read_text()
+    source = (paths.GUEST / "base" / "conf.c").read_text()
     table = source[source.index(f"{kind}_keys[]") :].split("};")[0]
     assert line.split()[1] == kind
     assert [x.split("=")[0] for x in line.split()[2:]] == re.findall(r"EXP\((\w+)\)", table)
@@ -445,7 +445,7 @@ def test_roles_and_rounds_and_programs_are_bounded(tmp_path: Path) -> None:
 
 
 def test_the_bounds_are_the_guests() -> None:
-    texts = [*paths.GUEST.glob("*.[ch]"), paths.CONFIGS / "base.config"]
+    texts = [*paths.GUEST.rglob("*.[ch]"), paths.CONFIGS / "base.config"]
     defined = re.findall(r"^#define (MAX_\w+) (\d+)", "".join(x.read_text() for x in texts), re.M)
     ours = {name: value for name, value in vars(limits).items() if name.startswith("MAX_")}
     theirs = {name: int(value) for name, value in defined if name in ours}

@@ -23,14 +23,14 @@ SAMPLE = {
 
 def test_the_guests_header_is_made_of_the_schema() -> None:
     made = record_schema.header()
-    assert (GUEST / "record_kinds.h").read_text() == made, (
-        "python -m cohort.results.record_schema > guest/record_kinds.h"
+    assert (GUEST / "base" / "record_kinds.h").read_text() == made, (
+        "python -m cohort.results.record_schema > guest/base/record_kinds.h"
     )
     assert max(len(line.expandtabs(8)) for line in made.splitlines()) <= 90
 
 
 def test_the_guest_writes_nothing_else_and_each_form_once_at_least() -> None:
-    text = "".join(path.read_text() for path in sorted(GUEST.glob("*.c")))
+    text = "".join(path.read_text() for path in sorted(GUEST.rglob("*.c")))
     assert re.findall(r'\brecord\("', text) == []
     forms = re.findall(r"#define RECORD_(\w+) ", record_schema.header())
     assert [form for form in forms if f"record(RECORD_{form}," not in text] == []
@@ -83,7 +83,7 @@ def test_a_line_that_is_cut_is_no_record(tmp_path: Path) -> None:
 
 
 def test_what_the_guest_escapes_is_read_back(tmp_path: Path) -> None:
-    """All that guest/json.c writes, and what JSON allows besides."""
+    """All that guest/base/json.c writes, and what JSON allows besides."""
     said = "".join(map(chr, range(1, 256)))
     escaped = "".join(c if " " <= c <= "~" and c not in '"\\' else f"\\u{ord(c):04x}" for c in said)
     path = tmp_path / "records.jsonl"

@@ -24,7 +24,7 @@ _MEMORY_THREADS = 32
 
 
 def lines(bench: Bench) -> Iterator[str]:
-    """`experiment` and `program` lines as guest/conf.c reads them."""
+    """`experiment` and `program` lines as guest/base/conf.c reads them."""
     kb = 1024
     keys = {
         "hold_kb": bench.hold_mb.value * kb,

@@ -147,7 +147,7 @@ def _pressure_cpus(w: Workload) -> int:
 
 
 def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
-    """Keys as in guest/conf.c."""
+    """Keys as in guest/base/conf.c."""
     kb = 1024
     return {
         "zygote_heap_kb": w.zygote.heap_mb.value * kb,
@@ -193,7 +193,7 @@ def _settings(w: Workload, time: str, launches: int) -> dict[str, int]:
 
 
 def _experiment_lines(w: Workload, pages_per_mb: int) -> Iterator[str]:
-    """Keys as in guest/conf.c."""
+    """Keys as in guest/base/conf.c."""
     if w.bench is not None:
         yield from bench.lines(w.bench)
     if w.exit is not None:

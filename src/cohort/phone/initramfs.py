@@ -26,8 +26,7 @@ _NODES = [
 
 def guest_sources() -> list[Path]:
     """The files the guest is built from."""
-    found = [*paths.GUEST.glob("*.c"), *paths.GUEST.glob("*.h"), paths.GUEST / "Makefile"]
-    return sorted(found)
+    return sorted([*paths.GUEST.rglob("*.[ch]"), paths.GUEST / "Makefile"])
 
 
 def build_guest(

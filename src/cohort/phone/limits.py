@@ -1,4 +1,4 @@
-"""What the guest has room for: the bounds of guest/*.c and of its kernel's configuration.
+"""What the guest has room for: the bounds of guest/ and of its kernel's configuration.
 
 More than that ends a guest after its boot; the lab refuses it before.
 """

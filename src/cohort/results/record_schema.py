@@ -1,7 +1,7 @@
 """What a record is: one file, records.toml, says it for the guest, for the reader and for people.
 
-`python -m cohort.results.record_schema` prints guest/record_kinds.h, the formats by which the guest
-writes; a finished run's records are checked by `check_file`; `markdown` is the table of
+`python -m cohort.results.record_schema` prints guest/base/record_kinds.h, the formats by which the
+guest writes; a finished run's records are checked by `check_file`; `markdown` is the table of
 docs/reference/records.md.
 """
 
@@ -97,7 +97,7 @@ def check_file(path: Path) -> None:
 
 
 def header() -> str:
-    """guest/record_kinds.h: a format for each form of each kind."""
+    """guest/base/record_kinds.h: a format for each form of each kind."""
     lines = [
         "/* SPDX-License-Identifier: GPL-2.0 */",
         "/*",

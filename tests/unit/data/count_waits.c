@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* guest/heap.c by itself: the waits of a heap that grows by so many pages, in bursts of so many. */
+/* guest/apps/heap.c by itself: the waits of a heap that grows by so many pages, in such bursts. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "phone.h"
+#include "apps/heap.h"
+#include "base/records.h"
+#include "base/shared.h"
+#include "base/util.h"
 
 static struct shared block;
 struct shared *sh = &block;

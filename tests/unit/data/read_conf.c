@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* guest/conf.c by itself: what it makes of the file that is named, or how it refuses it. */
+/* guest/base/conf.c by itself: what it makes of the file that is named, or how it refuses it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "phone.h"
+#include "base/conf.h"
+#include "base/records.h"
 
 static struct conf conf;
 
