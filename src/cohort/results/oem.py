@@ -20,15 +20,19 @@ _WORK = ("foreground", "background", "system")
 
 
 def oem_metrics(frames: Frames) -> dict[str, Number]:
-    """The judge's metrics; None where the records do not tell, and all without a `judge` record."""
+    """The judge's metrics; None where the records do not tell. Without a `judge` record they tell
+    what was read, from storage and from swap."""
     values: dict[str, Number] = dict.fromkeys(_NAMES)
+    values |= {
+        "storage_read_mb": _storage_read_mb(frames.vm, frames.page_size),
+        "swap_in_pages": _swapped_in(frames.vm),
+    }
     if not len(frames.judged):
         return values
     return values | {
         "apps_alive_mean": _apps_alive(frames),
         "mem_available_mb_mean": float(frames.judged["available_kb"].mean()) / _KB_PER_MB,
         **_major_faults(frames),
-        "storage_read_mb": _storage_read_mb(frames.vm, frames.page_size),
         **_launches(frames.launches, WARM_FAULTS * PAGE // frames.page_size),
         **_scrolling(frames.scrolls),
     }
@@ -70,6 +74,13 @@ def _storage_read_mb(vm: pd.DataFrame, page_size: int) -> float | None:
     if "pswpin" in vm:
         kb = kb - vm["pswpin"] * (page_size / 1024)
     return float(kb.iloc[-1] - kb.iloc[0]) / _KB_PER_MB
+
+
+def _swapped_in(vm: pd.DataFrame) -> int | None:
+    """Pages read back from swap, between the first sample and the last."""
+    if "pswpin" not in vm:
+        return None
+    return int(vm["pswpin"].iloc[-1] - vm["pswpin"].iloc[0])
 
 
 def _launches(launches: pd.DataFrame, warm_faults: int) -> dict[str, Number]:
