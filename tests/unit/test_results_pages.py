@@ -143,6 +143,54 @@ def test_the_readme_has_parts_of_different_commits(made: Home) -> None:
     assert readme == f"{BEGIN}\nKills: 20.\n{pages.END}\n{mark}\nef01\n{pages.END}\n"
 
 
+SCHEMES = """{%- set rival = best("none", "tuned") -%}
+{{ schemes([
+  ["small", "`region`: blocks", "region", rival,
+   [["kills", "killed"], ["launch_ms_p50", "launch"]]],
+  ["small", "the same, tuned", "tuned", "none", [["kills", "killed"]]],
+  ["later", "`region` later", "region", rival, [["launch_ms_p50", "launch"]]],
+]) }}
+
+{{ times("later", "region", rival, "launch_ms_p50") }}
+"""
+
+
+def test_a_table_of_schemes_tells_the_commit_of_each(made: Home) -> None:
+    """Its sets alone may be of several on one page."""
+    first = read_set(made.records / "small.jsonl")
+    later = [x.model_copy(update={"commit": "ef01"}) for x in first]
+    write_set(made.records / "later.jsonl", later)
+    template = made.templates / "README.md"
+    template.write_text(SCHEMES)
+    assert pages.write(made) == [made.root / "README.md"]
+    text = (made.root / "README.md").read_text().partition(f"{BEGIN}\n")[2]
+    assert text.splitlines()[:13] == [
+        "| scheme | what is measured | with it | best rival |",
+        "| --- | --- | --: | --: |",
+        "| `region`: blocks | killed | 20 ≈ | 20 `none` |",
+        "|  | launch | 5.4 ✓ | 9.6 `tuned` |",
+        "| the same, tuned | killed | 20 ≈ | 20 `none` |",
+        "| `region` later | launch | 5.4 ✓ | 9.6 `tuned` |",
+        "",
+        "- `region`, `tuned`: commit abcd, phone-2g, 20 launches, deterministic, seeds 1, 2",
+        "- `region`: commit ef01, phone-2g, 20 launches, deterministic, seeds 1, 2",
+        "",
+        "✓ better than best rival, ✗ worse, ≈ the ranges over the seeds touch.",
+        "",
+        "0.56",
+    ]
+    write_set(made.records / "third.jsonl", first)
+    template.write_text(SCHEMES + '{{ value("third", "none", "kills") }}')
+    with pytest.raises(
+        Failed, match="README.md: tables of different commits: .*table later of ef01"
+    ):
+        pages.write(made)
+    write_set(made.records / "later.jsonl", [later[0].model_copy(update={"cpus": 4}), *later[1:]])
+    template.write_text(SCHEMES)
+    with pytest.raises(Failed, match="README.md: table later: runs of different cpus"):
+        pages.write(made)
+
+
 def test_runs_become_a_set_of_records(
     home: Home, cohort: Cohort, own_out: Path, small: Path
 ) -> None:
@@ -211,6 +259,32 @@ def test_a_picture_that_is_not_of_the_records_is_named(made: Home, cohort: Cohor
     change(made, 0, metrics=read_set(made.records / "small.jsonl")[2].metrics | {"kills": 20})
     assert said in cohort("results", "--check").stderr
     assert "small-kills.svg" not in cohort("results", "--check").stderr
+
+
+def test_what_is_made_of_no_template_is_named(made: Home, cohort: Cohort) -> None:
+    """Nothing says what the figures of such pages and pictures are of."""
+    (made.results / "old.md").write_text("Kills: 20.\n")
+    (made.results / "small-ui.svg").write_text("<svg/>")
+    (made.results / "history.toml").write_text("")
+    said = cohort("results", "--check").stderr
+    assert "docs/results/old.md: has no template; history is in docs/decisions\n" in said
+    assert "docs/results/small-ui.svg: no page makes it; history is in docs/decisions\n" in said
+    assert said.count("history is in") == 2
+    for name in ("old.md", "small-ui.svg"):
+        (made.results / name).unlink()
+    assert cohort("results", "--check") == Outcome(0, "", "")
+
+
+def test_a_page_that_cannot_be_made_keeps_its_pictures(made: Home, cohort: Cohort) -> None:
+    """Only what is the matter with it is told."""
+    (made.templates / "README.md").write_text(PICTURE)
+    assert cohort("results").code == 0
+    assert "![UI](docs/results/small-ui_order.svg)" in (made.root / "README.md").read_text()
+    assert cohort("results", "--check").code == 0
+    (made.templates / "README.md").write_text(f"{PICTURE}{{{{ commit('large') }}}}")
+    said = cohort("results", "--check").stderr
+    assert "there are no records 'large'" in said
+    assert "no page makes it" not in said
 
 
 def change(home: Home, line: int, **values: object) -> None:
@@ -670,7 +744,13 @@ def test_an_aim_is_a_bound_and_what_is_measured(small: Path) -> None:
     said = plain(sheet.aim("small", "region", "launch_ms_p50", by="none", most=0.25))
     assert said == "≤ 0.25 | 0.507 **✗**"
     assert plain(sheet.aim("small", "none", "kills", least=21)) == "≥ 21 | 20 **✗**"
+    said = plain(sheet.aim("small", "none", "launch_ms_p50", over="region", least=0.9 * 6))
+    assert said == "≥ 5.4 | 5.25 **✗**"
+    said = plain(sheet.aim("small", "region", "launch_ms_p50", by="none", most=2 / 3))
+    assert said == "≤ 0.667 | 0.507 ✓"
     with pytest.raises(Failed, match="kills: an aim has one bound"):
         sheet.aim("small", "region", "kills")
+    with pytest.raises(Failed, match="kills: an aim is in times of another column, or more than"):
+        sheet.aim("small", "region", "kills", by="none", over="tuned", most=1)
     with pytest.raises(Failed, match="buffer_fail: none has 0"):
         sheet.aim("small", "region", "buffer_fail", by="none", most=1)

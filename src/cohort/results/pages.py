@@ -2,11 +2,12 @@
 
 A template is `docs/templates/results/NAME.md` for the page `docs/results/NAME.md`, beside the pages
 and not in the package, as it is prose that people edit. `docs/templates/README.md` and
-`docs/templates/README-NAME.md` make parts of the repository's README, each between two marks, so
-that each part is of one commit. What one may call: `cohort.results.sheet`.
+`docs/templates/README-NAME.md` make parts of the repository's README, each between two marks. What
+one may call: `cohort.results.sheet`.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from cohort.results.sheet import Sheet, functions
 README = "README.md"
 BEGIN = "<!-- results: made by `cohort results` of docs/templates/{template} -->"
 END = "<!-- results: end -->"
+_PICTURE = re.compile(r"\]\((?:docs/results/)?([^()/]+\.svg)\)")
 
 
 def is_part(template: str) -> bool:
@@ -108,20 +110,35 @@ def write(home: Home, only: Sequence[str] = ()) -> list[Path]:
 
 
 def check(home: Home) -> list[str]:
-    """Where pages say something else than their records: `PAGE: line: table: metric: ...`. And what
-    the newest commit of the history has worse than its bounds allow.
+    """Where pages say something else than their records: `PAGE: line: table: metric: ...`. Which
+    pages and pictures are made of none, and what the newest commit of the history has worse than
+    its bounds allow.
 
     Raises UsageError for a template that is none.
     """
-    said = []
+    said, shown = [], set[str]()
     for template in templates(home):
         try:
-            said += _check(home, make(home, template))
-        except Failed as error:
-            said.append(error.message)
-        except NoRecords as error:
-            said.append(f"{template}: {error.message}")
-    return said + losses(home)
+            page = make(home, template)
+            said += _check(home, page)
+            shown.update(page.sheet.pictures)
+        except (Failed, NoRecords) as error:
+            page_is_told = isinstance(error, Failed)
+            said.append(error.message if page_is_told else f"{template}: {error.message}")
+            shown.update(_PICTURE.findall(_text(home.page(template))))
+    return said + _strays(home, shown) + losses(home)
+
+
+def _strays(home: Home, shown: Collection[str]) -> list[str]:
+    """Pages that have no template, and pictures beside them that are not `shown`: nothing says
+    whether their figures are those of any records."""
+    made = {home.page(template) for template in templates(home)}
+    pages = {x: "has no template" for x in home.results.glob("*.md") if x not in made}
+    pictures = {x: "no page makes it" for x in home.results.glob("*.svg") if x.name not in shown}
+    return [
+        f"{path.relative_to(home.root)}: {what}; history is in docs/decisions"
+        for path, what in sorted({**pages, **pictures}.items())
+    ]
 
 
 def losses(home: Home) -> list[str]:

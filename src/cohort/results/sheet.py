@@ -8,7 +8,7 @@ from typing import Any
 
 from cohort import policy_page
 from cohort.errors import Failed
-from cohort.results import bounds, history, record_schema, scale_set
+from cohort.results import bounds, history, record_schema, scale_set, tiers
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric, meant
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
@@ -36,8 +36,12 @@ def best(*labels: str, title: str = "best rival") -> Best:
 
 Column = str | Best
 _MET = {True: "✓", False: "**✗**"}
+_SCHEMES = ("scheme", "what is measured", "with it", "best rival")
 Picture = dict[str, dict[str, tuple[float, float, float]]]
 """By label and metric: median, least, greatest."""
+
+Scheme = tuple[str, str, str, Column, Sequence[str | Sequence[str]]]
+"""A set, the name of a scheme for a reader, its label, its rival, and the metrics with titles."""
 
 
 @dataclass
@@ -49,6 +53,7 @@ class Sheet:
     figures: Figures = field(default_factory=Figures)
     pictures: dict[str, Picture] = field(default_factory=dict)
     _sets: dict[str, list[Record]] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
 
     def table(
         self,
@@ -82,6 +87,31 @@ class Sheet:
         note = self._note(table, records, mark is not None, rival, spreads)
         return "\n".join([*self._commands(table, records), "", *lines, "", *note])
 
+    def schemes(self, groups: Sequence[Scheme]) -> str:
+        """A row a metric of several sets: what a scheme has, with a sign, and its best rival's.
+
+        Below it is told what each set is of, so these sets may be of different commits on one page.
+        """
+        self._told.update(table for table, *_ in groups)
+        lines = [_row(_SCHEMES), _row(["---", "---", "--:", "--:"])]
+        of: dict[str, list[tuple[str, Column]]] = {}
+        for table, name, label, other, rows in groups:
+            rival = other if isinstance(other, Best) else best(other)  # which is told with its name
+            of.setdefault(table, []).append((label, rival))
+            for number, row in enumerate(rows):
+                metric, title = _titled(row)
+                ours = self._text(table, label, metric, False)
+                cells = [
+                    self._mark(
+                        table, label, metric, ours + self._sign(table, label, rival, metric)
+                    ),
+                    self._mark(table, rival, metric, self._text(table, rival, metric, False)),
+                ]
+                lines.append(_row(["" if number else name, title, *cells]))
+        told = [self._of_what(table, pairs) for table, pairs in of.items()]
+        several = all(_several(self._records(table)) for table in of)
+        return "\n".join([*lines, "", *told, "", _how_to_read(_SCHEMES[-1], several)])
+
     def value(self, table: str, column: Column, metric: str) -> str:
         """A figure for a sentence: the median over the seeds."""
         return self._mark(table, column, metric, self._shown(table, column, metric).value)
@@ -98,25 +128,31 @@ class Sheet:
         column: Column,
         metric: str,
         by: Column | None = None,
+        over: Column | None = None,
         most: float | None = None,
         least: float | None = None,
     ) -> str:
-        """What a metric should be, what it is and a sign whether it is: the median of `column`, or
-        that in times of `by`, which has `most` as its upper or `least` as its lower bound. Failed
-        for no bound or both."""
+        """What a metric should be, what it is and a sign whether it is: the median of `column`,
+        that in times of `by`, or how much more it is than `over` has. `most` is its upper or
+        `least` its lower bound. Failed for no bound or both, and for both others."""
+        where = f"{self.name}: table {table}: {metric}"
         if (most is None) == (least is None):
-            raise Failed(f"{self.name}: table {table}: {metric}: an aim has one bound")
+            raise Failed(f"{where}: an aim has one bound")
+        if by is not None and over is not None:
+            raise Failed(f"{where}: an aim is in times of another column, or more than it")
         found = self._median(table, column, metric)
         what = metric
         if by is not None:
             other = self._median(table, by, metric)
             if not other:
-                raise Failed(f"{self.name}: table {table}: {metric}: {_plain(by)} has 0")
+                raise Failed(f"{where}: {_plain(by)} has 0")
             found, what = found / other, f"{metric} of {_plain(column)} by {_plain(by)}"
+        if over is not None:
+            found -= self._median(table, over, metric)
+            what = f"{metric} of {_plain(column)} over {_plain(over)}"
         met = found <= most if most is not None else found >= (least or 0)
-        bound = f"≤ {most:g}" if most is not None else f"≥ {least:g}"
-        shown = f"{found:.3g}" if abs(found) < 1000 else f"{found:,.0f}"
-        return f"{bound} | {self.figures.mark(table, what, f'{shown} {_MET[met]}')}"
+        bound = f"≤ {_short(most)}" if most is not None else f"≥ {_short(least or 0)}"
+        return f"{bound} | {self.figures.mark(table, what, f'{_short(found)} {_MET[met]}')}"
 
     def commit(self, table: str) -> str:
         """The commit of all records of the table."""
@@ -130,6 +166,10 @@ class Sheet:
         """The bounds of the history, and what they are made of."""
         rule = history.read_rule(self.home)
         return bounds.table(rule, bounds.measure(rule, self.home), self.figures)
+
+    def tiers(self) -> str:
+        """The last full run of each tier of the tests."""
+        return tiers.table(tiers.read(self.home.parent / tiers.FILE), self.figures)
 
     def scale(self, table: str, what: str) -> str:
         """Runs of `cohort scale`: their `instructions`, `locks` or `speeds`. Failed for another."""
@@ -172,9 +212,10 @@ class Sheet:
         return self._sets[table]
 
     def _check_commits(self) -> None:
-        """A page is of one commit, as a reader sets its tables side by side."""
+        """A page is of one commit, as a reader sets its tables side by side, but for sets of
+        `schemes`, which tells the commit of each."""
         commits = {records[0].commit: table for table, records in self._sets.items()}
-        if len(commits) > 1:
+        if len(commits) > 1 and not self._told.issuperset(self._sets):
             said = ", ".join(f"table {table} of {commit}" for commit, table in commits.items())
             raise Failed(f"{self.name}: tables of different commits: {said}")
 
@@ -245,6 +286,16 @@ class Sheet:
             lines.append("    " + " \\\n        ".join(marked))
         return lines
 
+    def _of_what(self, table: str, pairs: Sequence[tuple[str, Column]]) -> str:
+        """An item of a list: on what these labels of a set and their rivals were measured."""
+        records = self._of(table, [column for pair in pairs for column in pair])
+        check_build(records, f"{self.name}: table {table}", ONE_PHONE)
+        one, names = records[0], ", ".join(dict.fromkeys(f"`{label}`" for label, _ in pairs))
+        text = f"commit {one.commit}, {one.workload}, {one.launches} launches, {one.accel}"
+        return (
+            f"- {names}: {self.figures.mark(table, 'commit', text)}, {self._seeds(table, records)}"
+        )
+
     def _note(
         self, table: str, records: Sequence[Record], signs: bool, rival: Column, spreads: bool
     ) -> list[str]:
@@ -285,6 +336,11 @@ class Sheet:
         else:
             text = "; ".join(f"{numbers} of {', '.join(x)}" for numbers, x in said.items())
         return f"seeds {self.figures.mark(table, 'seeds', text)}"
+
+
+def _short(number: float) -> str:
+    """A number with three digits that count, or all those before the point."""
+    return f"{number:.3g}" if abs(number) < 1000 else f"{number:,.0f}"
 
 
 def _how_to_read(rival: str, several: bool) -> str:
@@ -335,7 +391,9 @@ def functions(sheet: Sheet) -> Mapping[str, Any]:
         "policies": policy_page.markdown,
         "records": record_schema.markdown,
         "scale": sheet.scale,
+        "schemes": sheet.schemes,
         "table": sheet.table,
+        "tiers": sheet.tiers,
         "times": sheet.times,
         "value": sheet.value,
     }
