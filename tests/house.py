@@ -18,6 +18,13 @@ FLOORS = {"lib": 0, "core": 1, **dict.fromkeys(SCHEMES, 2), "dmabuf": 3, "hooks"
 HEADER_LINES = 250
 """What include/linux/cohort.h may have."""
 
+FILE_LINES = 640
+"""What a file of mm/cohort may have: one that is longer does two things, and is two files."""
+
+PATCH_LINES = 300
+"""What all patches of a series together may add to files of the kernel. Each line is carried
+through every release to come, and what can stand in mm/cohort stands there."""
+
 _NAMED_AFTER = re.compile(rf"cohort_(?:{'|'.join((*SCHEMES, 'dmabuf'))})_")
 _ENTRY = re.compile(r"\b(__cohort_\w+)\(")
 
@@ -55,6 +62,11 @@ def objects(build: Path) -> list[Object]:
         if where[0] != "tests":
             found.append(read(where[0].removesuffix(".o"), _said(build, "nm", name)))
     return found
+
+
+def added_lines(patch: str) -> int:
+    """How many lines a patch adds to the files it touches."""
+    return sum(x.startswith("+") and not x.startswith("+++ ") for x in patch.splitlines())
 
 
 def _said(build: Path, *words: str) -> str:

@@ -1,4 +1,5 @@
-"""Cohort compiles whatever is built beside it: each pair of options, inside the tree and outside.
+"""Cohort compiles whatever is built beside it: each pair of options, inside the tree and outside,
+and its own options in every combination.
 
 Only what is new and what the patches touch is compiled, with all warnings of W=1 and those of
 sparse, but for its count of locks: it takes a function that locks on a condition for a mistake.
@@ -9,7 +10,7 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "order9": ("COHORT_ORDER9",),
     "kunit": ("KUNIT", "COHORT_KUNIT_TEST"),
     "flash": ("COHORT_FLASH",),
+    # What it depends on besides, PCI and LIBNVDIMM, is on in all of the lab's kernels.
+    "store": ("COHORT_FLASH_STORE",),
     "numa": ("NUMA", "NUMA_EMU"),
     "heaps": ("DMABUF_HEAPS", "DMABUF_HEAPS_SYSTEM"),
     "memcg": ("MEMCG",),
@@ -41,25 +44,41 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "rt": ("PREEMPT_RT",),
 }
 # The left one cannot be without those on the right.
-NEEDS = {"vnode": ("numa",), "sra": ("pcpa", "heaps"), "numa": ("smp",), "sleep": ("swap",)}
+NEEDS = {
+    "vnode": ("numa",),
+    "sra": ("pcpa", "heaps"),
+    "store": ("flash",),
+    "numa": ("smp",),
+    "sleep": ("swap",),
+}
 # What is on in a kernel; what is not named is off. The first two are compiled by `make test`: the
 # least, and nearly all.
 KERNELS = (
     "order9 heaps memcg swap smp",
-    "vnode pcpa debug kunit flash numa swap zsmalloc hotplug sleep smp rt",
-    "flash memcg swap hotplug sleep rt",
-    "pcpa sra debug kunit flash heaps memcg zsmalloc",
+    "vnode pcpa debug kunit flash store numa swap zsmalloc hotplug sleep smp rt",
+    "flash store memcg swap hotplug sleep rt",
+    "pcpa sra debug kunit flash store heaps memcg zsmalloc",
     "vnode debug order9 kunit numa zsmalloc smp",
-    "pcpa order9 flash numa heaps memcg zsmalloc smp",
+    "pcpa order9 flash store numa heaps memcg zsmalloc smp",
     "vnode pcpa debug numa memcg swap hotplug sleep smp",
-    "vnode pcpa sra order9 numa heaps hotplug smp rt",
+    "vnode pcpa sra order9 flash numa heaps hotplug smp rt",
     "pcpa sra order9 kunit heaps swap sleep rt",
 )
 PAGES = {
-    "16k": "vnode numa pcpa sra heaps memcg swap smp hotplug",
+    "16k": "vnode numa pcpa sra flash store heaps memcg swap smp hotplug",
     "64k": "pcpa debug kunit memcg zsmalloc smp",
 }
-COMPLAINT = re.compile(r"^\S*cohort\S*:\d+:.*(?:warning|error)|^\S*Kconfig\S*:.*warning")
+# Cohort's own options. With the first one all is compiled again, with the last two next to nothing:
+# of two combinations that follow each other most objects are the same.
+OWN = ("order9", "debug", "kunit", "vnode", "pcpa", "sra", "flash", "store")
+BESIDES = "numa heaps memcg swap zsmalloc hotplug sleep smp"
+"""All that any of them needs, and all of the memory manager that they meet."""
+# Outside of mm/cohort, by the option that has it compiled.
+DRIVERS = {
+    "CONFIG_COHORT_FLASH": "drivers/md/dm-flash.o",
+    "CONFIG_COHORT_FLASH_STORE": "drivers/md/flash-store.o",
+}
+COMPLAINT = re.compile(r"^\S*(?:cohort|flash)\S*:\d+:.*(?:warning|error)|^\S*Kconfig\S*:.*warning")
 
 
 def on(words: str) -> dict[str, bool]:
@@ -82,6 +101,16 @@ def possible(some: dict[str, bool]) -> bool:
     return all(some.get(option, True) for option in there)
 
 
+def combinations() -> list[str]:
+    """The kernels there can be by Cohort's own options, with all of BESIDES."""
+    found = []
+    for values in itertools.product((False, True), repeat=len(OWN)):
+        own = dict(zip(OWN, values, strict=True))
+        if possible(own):
+            found.append(" ".join([*(option for option in OWN if own[option]), BESIDES]))
+    return found
+
+
 def requests(words: str, arch: str) -> dict[str, config.Request]:
     """The lab's kernel with these options and without the others."""
     wanted = config.merge(KernelSpec.variant("cohort", arch).configs)
@@ -94,8 +123,9 @@ def requests(words: str, arch: str) -> dict[str, config.Request]:
     return wanted
 
 
-def compile_all(command: list[str], out: Path, wanted: dict[str, config.Request]) -> None:
-    """Configure and compile with `command`, which writes into `out`: no error and no warning."""
+def configure(command: list[str], out: Path, wanted: dict[str, config.Request]) -> set[str]:
+    """Configure with `command`, which writes into `out`: what is on, and all of OPTIONS are as
+    wanted."""
     host.write_text(out / "cohort.config", config.render(wanted))
     configured = host.run(
         [*command, f"KCONFIG_ALLCONFIG={out / 'cohort.config'}", "allnoconfig"],
@@ -106,28 +136,38 @@ def compile_all(command: list[str], out: Path, wanted: dict[str, config.Request]
     got = {name for name, request in built.items() if request.value == "y"}
     named = {f"CONFIG_{name}" for names in OPTIONS.values() for name in names}
     assert [x for x in named & set(wanted) if (wanted[x].value == "y") != (x in got)] == []
-    objects = patched_objects(got)
-    assert "mm/page_alloc.o" in objects
+    return got
+
+
+def compile_new(command: list[str], got: set[str], patched: Sequence[str] = ()) -> None:
+    """Compile what Cohort adds to a configured kernel that has `got`, and these patched objects: no
+    error and no warning."""
+    drivers = [name for option, name in DRIVERS.items() if option in got]
     host.need("sparse")
-    words = [
-        "W=1",
-        "C=1",
-        "CF=-Wno-context",
-        "-k",
-        f"-j{os.cpu_count() or 1}",
-        "mm/cohort/",
-        *objects,
-    ]
-    done = host.run([*command, *words], env=build.environment())
+    words = ["W=1", "C=1", "CF=-Wno-context", "-k", f"-j{os.cpu_count() or 1}"]
+    done = host.run([*command, *words, "mm/cohort/", *drivers, *patched], env=build.environment())
     text = done.stdout + done.stderr
     said = [x for x in text.splitlines() if COMPLAINT.search(x)]
     assert done.returncode == 0 and not said, "\n".join([*said[:20], done.stderr[-4000:]])
 
 
+def compile_all(command: list[str], out: Path, wanted: dict[str, config.Request]) -> None:
+    """Configure, and compile what Cohort adds and what its patches touch."""
+    got = configure(command, out, wanted)
+    objects = patched_objects(got)
+    assert "mm/page_alloc.o" in objects
+    compile_new(command, got, objects)
+
+
+def worker() -> str:
+    """What of all that run tests this process is: a directory that is built in is one's own."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
 @pytest.fixture(scope="module")
 def copied_tree(tree: Path) -> Iterator[Path]:
     """The tree once more, to be built in. Links: a build makes new files and changes none."""
-    copy = tree.with_name(f"in-tree-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
+    copy = tree.with_name(f"in-tree-{worker()}")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(tree, copy, symlinks=True, copy_function=os.link)
     yield copy
@@ -144,6 +184,24 @@ def test_each_pair_of_options_is_compiled() -> None:
     kernels = [on(words) for words in KERNELS]
     assert all(possible(kernel) for kernel in kernels)
     assert wanted - set().union(*(pairs(kernel) for kernel in kernels)) == set()
+
+
+def test_there_is_every_combination_of_its_own_options() -> None:
+    found = combinations()
+    assert len(found) == len(set(found)) == 2**4 * 3 * 3  # sra is with pcpa, store with flash
+    assert all(possible(on(words)) for words in found)
+    named = {name for option in OWN for name in OPTIONS[option]}
+    text = (paths.OVERLAY / "mm" / "cohort" / "Kconfig").read_text(encoding="utf-8")
+    own = set(re.findall(r"^config (COHORT_\w+)$", text, re.MULTILINE))
+    assert own == named - {"KUNIT"}
+
+
+@pytest.mark.parametrize("words", at_night(combinations(), 0))
+def test_it_compiles_with_each_combination_of_its_own_options(words: str, tree: Path) -> None:
+    """Patched files of the kernel are left to the pairs: they ask what is on, not what it is."""
+    out = paths.made("builds", f"own-{worker()}")
+    command = build.make_command(tree, out, build.find_arch("x86_64"))
+    compile_new(command, configure(command, out, requests(words, "x86_64")))
 
 
 @pytest.mark.parametrize("words", at_night(KERNELS, 2))

@@ -37,6 +37,14 @@ def test_a_house_whose_arrows_point_down_is_right() -> None:
     }
 
 
+def test_lines_that_a_patch_adds_are_counted_without_its_heads() -> None:
+    patch = (
+        "Subject: +1\n---\n--- a/mm/x.c\n+++ b/mm/x.c\n@@ -1,2 +1,3 @@\n"
+        " int x;\n-int y;\n+\n+++x;\n"
+    )
+    assert house.added_lines(patch) == 2
+
+
 def test_core_that_asks_a_scheme_is_found() -> None:
     wrong = house.read("core", "                 U cohort_region_key\n")
     assert house.wrong_arrows([*RIGHT, wrong]) == ["core -> region: cohort_region_key"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,21 @@ from cohort import paths, runs
 from cohort.errors import Failed
 from cohort.phone.workload import load_workload
 from cohort.results import scale
-from cohort.results.scale import HAND, Place, count, lock_label, lock_line, rates, rows
+from cohort.results.scale import (
+    HAND,
+    Place,
+    count,
+    lock_label,
+    lock_line,
+    middle,
+    middle_rates,
+    rates,
+    rows,
+)
+from cohort.results.spread import Spread
 from cohort.verbs.scale import show_counted, show_rates
 from cohort.vm.machine import LARGE_PAGE
+from made_runs import END
 from tests_support import Outcome, scale_lock, scale_step
 
 GOLDEN = paths.ROOT / "tests" / "golden" / "scale.txt"
@@ -21,7 +34,8 @@ ALONE = Place("fault", "process", 1)
 
 
 def _counted(policy: str, zone: int, zone_us: float, magazine: int = 0) -> scale.Counted:
-    locks = [scale_lock("&zone->lock", zone, zone_us), scale_lock("&pcp->lock", 1000, 400.0)]
+    locks = [scale_lock("&zone->lock", zone, zone_us)] if zone else []
+    locks += [scale_lock("&pcp->lock", 1000, 400.0)]
     locks += [scale_lock(MAGAZINE, magazine, 0.2 * magazine)] if magazine else []
     locks += [scale_lock("&rq->__lock", 5, 1.0)]
     watched = [scale_step(4_000_000), *locks]
@@ -63,7 +77,45 @@ def test_limits_are_on_each_lock_and_on_what_is_at_hand_together() -> None:
     assert (found["zone"].met(1), found["pcp"].met(1)) == (True, None)
     assert found[HAND].ratios(1) == pytest.approx((1.5, 7 / 6))
     assert found[HAND].met(1) is False
-    assert found["magazine"].ratios(1) is None
+    assert (found["magazine"].ratios(1), found["magazine"].met(1)) == (None, None)
+
+
+def test_a_lock_that_the_first_never_takes_has_no_room() -> None:
+    none, region = _counted("none", 0, 22.0), _counted("region", 10, 12.1)
+    (row,) = (row for row in rows([none, region]) if row.lock == "zone")
+    assert (row.ratios(1), row.met(1), row.met(0)) == (None, False, None)
+    rare = scale.Row(ALONE, "zone", (None, scale.Use(0.0004, 7.0)))
+    assert rare.met(1) is True
+
+
+def test_limits_are_on_what_tables_show() -> None:
+    uses = (scale.Use(1.0, 100.0), scale.Use(1.004, 110.4), scale.Use(1.006, 100.0))
+    row = scale.Row(ALONE, "zone", uses)
+    assert (row.met(1), row.met(2)) == (True, False)
+
+
+def test_seeds_are_medians_and_a_lock_that_one_does_not_take_is_taken_0_times() -> None:
+    seeds = [_counted("none", zone, 22.0) for zone in (20, 0, 40)]
+    found = middle([*seeds[:2], _counted("none", 40, 32.0, magazine=500)])
+    assert found.locks[ALONE]["zone"].acquired == pytest.approx(0.02)
+    assert found.locks[ALONE]["zone"].held == pytest.approx(20.0)
+    assert set(found.locks[ALONE]) == {"zone", "pcp", HAND}
+    assert found.instructions == {ALONE: 2000.0}
+    assert middle(seeds[:1]) == seeds[0]
+
+
+def test_rates_of_seeds_are_medians_of_medians_and_all_of_the_range() -> None:
+    one, other = (
+        scale.Rate(ALONE, "region", Spread(3, x, x, x), Spread(3, y, *z))
+        for x, y, z in (
+            (10.0, 0.9, (0.8, 1.0)),
+            (20.0, 1.0, (0.9, 1.2)),
+        )
+    )
+    (found,) = middle_rates([[one], [other]])
+    assert found.rate == Spread(6, 15.0, 10.0, 20.0)
+    assert found.ratio == Spread(6, 0.95, 0.8, 1.2)
+    assert middle_rates([[one]]) == [one]
 
 
 def _turns() -> list[dict[str, Any]]:
@@ -93,8 +145,66 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["locks"][0]["by_policy"]["region"]["acquired"] == pytest.approx(0.03)
     assert told["locks"][0]["met"] == {"region": False}
+    assert told["seeds"] == [1]
     show_rates(rates(_turns()), as_json=True)
     assert [x["met"] for x in json.loads(capsys.readouterr().out)] == [True, True]
+
+
+def test_medians_are_told_with_their_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    show_counted([_counted("none", 20, 22.0)], False, (1, 2))
+    assert "medians over the seeds 1, 2." in capsys.readouterr().out
+    show_rates(rates(_turns()), False, (1, 2))
+    assert "Medians over the seeds 1, 2 of" in capsys.readouterr().out
+
+
+def made_run(path: Path, records: list[dict[str, Any]]) -> runs.RunDir:
+    path.mkdir(parents=True)
+    (path / "records.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in [*records, END]))
+    return runs.RunDir(path)
+
+
+def test_each_policy_is_run_with_each_seed(
+    cohort: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    own_out: Path,
+) -> None:
+    def execute(specs: list[runs.RunSpec], *_: object) -> list[runs.RunDir]:
+        found = []
+        for n, spec in enumerate(specs):
+            zone = spec.seed * (10 if spec.policy.name == "none" else 20)
+            watched = "lockstat" in spec.kernel_spec.configs
+            locks = [scale_lock("&zone->lock", zone, 22.0)] if watched else []
+            ns = 1000 * (2000 + spec.seed)
+            found.append(made_run(tmp_path / str(n), [scale_step(ns), *locks]))
+        return found
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    done = cohort("scale", "none", "region", "--seeds", "1,2", "--seed", "6", "--json")
+    told = json.loads(done.stdout)
+    assert told["seeds"] == [1, 2, 6]
+    assert told["instructions"][0]["by_policy"] == {"none": 2002.0, "region": 2002.0}
+    uses = told["locks"][0]["by_policy"]
+    assert uses["none"]["acquired"] == pytest.approx(0.02)
+    assert uses["region"]["acquired"] == pytest.approx(0.04)
+
+
+def test_seeds_in_turns_are_run_one_after_the_other(
+    cohort: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    own_out: Path,
+) -> None:
+    asked: list[object] = []
+
+    def execute(specs: list[runs.RunSpec], jobs: int | None, *_: object) -> list[runs.RunDir]:
+        asked.extend([jobs, *(spec.seed for spec in specs)])
+        return [made_run(tmp_path / str(spec.seed), _turns()) for spec in specs]
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    done = cohort("scale", "--free-running", "--seeds", "1,2", "--json")
+    assert (done.code, asked) == (0, [1, 1, 2])
+    assert [x["ratio"]["n"] for x in json.loads(done.stdout)] == [6, 6]
 
 
 def test_the_kernel_with_lock_statistics_is_for_the_same_machine(

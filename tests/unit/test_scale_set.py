@@ -8,6 +8,7 @@ import pytest
 
 from cohort.errors import Failed, UsageError
 from cohort.policy import load_policy
+from cohort.results import again
 from cohort.results.collect import run_directories
 from cohort.results.figures import plain
 from cohort.results.records import Record, read_set, write_set
@@ -20,6 +21,9 @@ VERSIONS = {
     **{"qemu": "QEMU 1", "gcc": "gcc 4", "kernel": "6.12.7"},
     **{"cohort_git": "abcd", "tree_id": "89ab"},
 }
+
+
+LOCK = {"lru": "&lruvec->lru_lock", "domains": "cohort_domains_lock"}
 
 
 def made_run(root: Path, name: str, records: list[dict[str, Any]], **meta: Any) -> None:
@@ -37,14 +41,19 @@ def made_run(root: Path, name: str, records: list[dict[str, Any]], **meta: Any) 
     (path / "records.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in [*records, END]))
 
 
-def counted(root: Path, policy: str, ns: int, zone: int) -> None:
+def counted(
+    root: Path, policy: str, ns: int, zone: int, seed: int = 1, **others: tuple[int, float]
+) -> None:
     """The two runs of a policy: a fault of `ns` instructions that takes the zone's lock `zone`
-    times in a thousand."""
-    same = {"policy": policy, "policy_id": load_policy(policy).digest[:16]}
-    made_run(root, f"{policy}-1", [scale_step(1000 * ns)], **same)
+    times in a thousand, and `others`, `lru` or `domains`, so often and for so many µs in all."""
+    same = {"policy": policy, "policy_id": load_policy(policy).digest[:16], "seed": seed}
+    name = f"{policy}-{seed}"
+    made_run(root, f"{name}-1", [scale_step(1000 * ns)], **same)
     watched = {"kernel_configs": ["base", "cohort", "lockstat"]}
-    locks = [scale_lock("&zone->lock", zone, 22.0), scale_lock("&pcp->lock", 1000, 400.0)]
-    made_run(root, f"{policy}-2", [scale_step(2000 * ns), *locks], **same, **watched)
+    locks = [scale_lock("&pcp->lock", 1000, 400.0)]
+    locks += [scale_lock("&zone->lock", zone, 22.0)] if zone else []
+    locks += [scale_lock(LOCK[lock], *use) for lock, use in others.items()]
+    made_run(root, f"{name}-2", [scale_step(2000 * ns), *locks], **same, **watched)
 
 
 def records_of(root: Path) -> list[Record]:
@@ -82,6 +91,74 @@ def test_the_tables_of_what_was_counted(tmp_path: Path) -> None:
         sheet.scale("scale", "looks")
 
 
+def lock_rows(root: Path) -> list[str]:
+    write_set(root.parent / "scale.jsonl", records_of(root))
+    return plain(Sheet("page", root.parent).scale("scale", "locks")).splitlines()[2:]
+
+
+def test_another_lock_has_a_row_where_a_limit_is_missed_and_not_rarely(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    counted(runs, "none", 2000, 20, lru=(30, 9.0))
+    counted(runs, "region", 2000, 20, lru=(30, 12.0), domains=(2000, 400.0))
+    counted(runs, "tuned", 2000, 20, lru=(30, 9.0), domains=(9, 2.0))
+    assert lock_rows(runs)[1:] == [
+        "|  | lru | 0.030 / 6 | **0.030 / 9 (1.00 / 1.50)** | 0.030 / 6 (1.00 / 1.00) |",
+        "|  | domains | - | **2.000 / 200** | **0.009 / 1** |",
+        "|  | pcp+magazine | 1.000 / 300 | 1.000 / 300 (1.00 / 1.00) | 1.000 / 300 (1.00 / 1.00) |",
+    ]
+
+
+@pytest.mark.parametrize("domains", [0, 9])
+def test_it_has_none_where_the_limits_are_kept_or_it_is_rare(tmp_path: Path, domains: int) -> None:
+    runs = tmp_path / "runs"
+    counted(runs, "none", 2000, 20, lru=(30, 9.0))
+    others = {"lru": (30, 9.3), **({"domains": (domains, 2.0)} if domains else {})}
+    counted(runs, "region", 2000, 20, 1, **others)
+    assert [row.split(" | ")[1] for row in lock_rows(runs)] == ["zone", "pcp+magazine"]
+
+
+def test_a_lock_that_the_first_never_takes_is_a_miss(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    counted(runs, "none", 2000, 0)
+    counted(runs, "region", 2000, 50)
+    assert lock_rows(runs)[0] == "| fault, alone | zone | - | **0.050 / 17** |"
+
+
+def test_tables_are_medians_over_the_seeds(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for seed, zone in ((1, 20), (2, 40), (3, 30)):
+        counted(runs, "none", 2000 + seed, zone, seed)
+        counted(runs, "region", 2100, 0 if seed == 1 else 60, seed)
+    records = records_of(runs)
+    assert [(x.label, x.seed) for x in records] == [
+        *(("none", 1), ("none", 2), ("none", 3)),
+        *(("region", 1), ("region", 2), ("region", 3)),
+    ]
+    assert {x.command for x in records} == {"cohort scale none region --seeds 1,2,3"}
+    assert (
+        lock_rows(runs)[0] == "| fault, alone | zone | 0.030 / 19 | **0.060 / 16 (2.00 / 0.84)** |"
+    )
+    sheet = Sheet("page", tmp_path)
+    row = plain(sheet.scale("scale", "instructions")).splitlines()[2]
+    assert row == "| fault, alone | 2,002 | 2,100 (1.049) |"
+    assert "seeds 1, 2, 3: median." in plain(sheet.note("scale"))
+
+
+def test_a_seed_that_is_not_the_usual_one_is_in_the_command(tmp_path: Path) -> None:
+    counted(tmp_path, "none", 2000, 20, seed=2)
+    assert records_of(tmp_path)[0].command == "cohort scale none --seeds 2"
+    (words,) = again.commands_of(records_of(tmp_path))
+    assert words == ["scale", "none", "--seeds", "2"]
+
+
+def test_policies_of_different_seeds_are_refused(tmp_path: Path) -> None:
+    counted(tmp_path, "none", 2000, 20)
+    counted(tmp_path, "none", 2000, 20, seed=2)
+    counted(tmp_path, "region", 2000, 20)
+    with pytest.raises(UsageError, match="none was run with seeds 1,2, region with 1"):
+        records_of(tmp_path)
+
+
 def test_a_run_with_turns_has_a_record_a_scheme(tmp_path: Path) -> None:
     steps = [
         scale_step(ns, scheme=scheme)
@@ -98,6 +175,22 @@ def test_a_run_with_turns_has_a_record_a_scheme(tmp_path: Path) -> None:
     made_run(tmp_path / "runs", "two", steps, workload="scale-free", accel="tcg")
     with pytest.raises(UsageError, match="2 runs with turns are there: one, two"):
         records_of(tmp_path / "runs")
+
+
+def test_turns_of_several_seeds_have_one_median_and_all_of_the_range(tmp_path: Path) -> None:
+    for seed, last in ((1, 1000), (2, 1250), (3, 800)):
+        steps = [
+            scale_step(ns, scheme=scheme)
+            for scheme, ns in (("none", 1000), ("region", 1250), ("none", 1000), ("region", last))
+        ]
+        about = {"workload": "scale-free", "accel": "tcg", "seed": seed}
+        made_run(tmp_path / "runs", str(seed), steps, **about)
+    records = records_of(tmp_path / "runs")
+    assert [(x.label, x.seed) for x in records][2:4] == [("none", 3), ("region", 1)]
+    assert records[0].command == "cohort scale none --free-running --seeds 1,2,3"
+    write_set(tmp_path / "free.jsonl", records)
+    shown = plain(Sheet("page", tmp_path).scale("free", "speeds")).splitlines()
+    assert shown[2] == "| fault, alone | 1,000,000,000 | 0.900 [0.800, 1.250] |"
 
 
 def test_half_of_a_measurement_is_refused(tmp_path: Path, own_out: Path) -> None:

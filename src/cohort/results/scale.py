@@ -8,6 +8,7 @@ Counted: a deterministic machine runs one instruction a nanosecond, so the time 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from cohort.results.spread import Spread, spread
@@ -158,6 +159,27 @@ def _add(locks: dict[str, Use], label: str, acquired: float, held: float) -> Non
     locks[label] = Use(old.acquired + acquired, old.held + held)
 
 
+def middle(seeds: Sequence[Counted]) -> Counted:
+    """One policy's runs with several seeds as one: the median of each number. A seed that does not
+    take a lock takes it 0 times; what is not taken in the median is left out."""
+    first = seeds[0]
+    locks = {at: _middle_uses([x.locks.get(at, {}) for x in seeds]) for at in first.locks}
+    steps = {at: median(x.instructions[at] for x in seeds) for at in first.instructions}
+    probe = Probe(median(x.probe.floor for x in seeds), median(x.probe.each for x in seeds))
+    return Counted(first.policy, steps, locks, probe)
+
+
+def _middle_uses(seeds: Sequence[Mapping[str, Use]]) -> dict[str, Use]:
+    never = Use(0.0, 0.0)
+    found = {}
+    for lock in dict.fromkeys(lock for uses in seeds for lock in uses):
+        uses = [x.get(lock, never) for x in seeds]
+        use = Use(median(x.acquired for x in uses), median(x.held for x in uses))
+        if use.acquired:
+            found[lock] = use
+    return found
+
+
 @dataclass(frozen=True)
 class Row:
     """A lock in an operation under each policy, in their order; None where it is not taken."""
@@ -174,11 +196,19 @@ class Row:
         return use.acquired / base.acquired, use.held / base.held
 
     def met(self, index: int) -> bool | None:
-        """Whether a policy keeps both limits; None for locks that have no counterpart."""
-        ratios = self.ratios(index)
-        if ratios is None or self.lock in AT_HAND:
+        """Whether a policy keeps both limits, as far as tables show it: of an acquisition in ten
+        thousand nothing is to be seen. A lock that the first one never takes has no room for any.
+
+        None where the policy does not take it, and for the locks that stand for one another.
+        """
+        base, use = self.uses[0], self.uses[index]
+        if use is None or self.lock in AT_HAND:
             return None
-        return ratios[0] <= ACQUIRED_LIMIT and ratios[1] <= HELD_LIMIT
+        ratios = self.ratios(index)
+        if ratios is None:
+            return round(use.acquired - (base.acquired if base else 0.0), 3) <= 0
+        taken, held = (round(ratio, 2) for ratio in ratios)
+        return taken <= ACQUIRED_LIMIT and held <= HELD_LIMIT
 
 
 LEAST = 0.0005
@@ -226,6 +256,31 @@ def rates(records: Iterable[Mapping[str, Any]]) -> list[Rate]:
         assert middle is not None and ratio is not None
         found.append(Rate(at, scheme, middle, ratio))
     return found
+
+
+def middle_rates(seeds: Sequence[Sequence[Rate]]) -> list[Rate]:
+    """The rates of several seeds as one: medians of medians, and the ends of all ranges.
+
+    Each seed has the same places and schemes in the same order, as `rates` of one workload has.
+    """
+    return [
+        Rate(
+            same[0].place,
+            same[0].scheme,
+            _together([x.rate for x in same]),
+            _together([x.ratio for x in same]),
+        )
+        for same in zip(*seeds, strict=True)
+    ]
+
+
+def _together(parts: Sequence[Spread]) -> Spread:
+    return Spread(
+        sum(x.n for x in parts),
+        median(x.median for x in parts),
+        min(x.low for x in parts),
+        max(x.high for x in parts),
+    )
 
 
 def _turns(records: Iterable[Mapping[str, Any]]) -> dict[tuple[Place, str], list[float]]:

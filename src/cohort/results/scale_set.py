@@ -1,10 +1,11 @@
 """Runs of `cohort scale` as records, and the tables that a page makes of them.
 
 Metrics of such a record are of a place, as in `fault process 8 instructions`: of an operation, or
-of a lock in it as in `fault process 8 zone taken`. No run of a phone has them.
+of a lock in it as in `fault process 8 zone taken`. No run of a phone has them. A record is of one
+seed; tables have the medians over the seeds of a label.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cohort.errors import UsageError
 from cohort.kernel.build import VARIANTS
@@ -13,9 +14,7 @@ from cohort.results.figures import Figures
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
 from cohort.results.runs import Result
 from cohort.results.scale import (
-    ACQUIRED_LIMIT,
     HAND,
-    HELD_LIMIT,
     Counted,
     Place,
     Probe,
@@ -23,25 +22,36 @@ from cohort.results.scale import (
     Row,
     Use,
     count,
+    middle,
+    middle_rates,
     rates,
     rows,
 )
+from cohort.results.spread import Spread
 from cohort.results.table import MISSING
 from cohort.runs import RunDir
 
 INSTRUCTIONS, TAKEN, HELD = "instructions", "taken", "under"
-RATE, RATIO = "rate", "ratio"
+RATE, RATIO, LEAST, GREATEST = "rate", "ratio", "least", "greatest"
 SHOWN = (HAND, "zone")
-"""The locks of the page allocator and of what stands in front of it."""
+"""The locks of the page allocator and of what stands in front of it, whose aims are told whether
+they are met or not."""
+RARE = 0.01
+"""Of another lock a row is shown where a policy misses a limit and takes it so many times an
+operation. The lock of the LRU lists is taken once for a batch of 31 folios, 0.03 times a page, and
+is not to be lost; what is below are the few times in a whole step that a cache of slabs grows."""
+USUAL_SEEDS = [1]
+"""Those of a `cohort scale` that says nothing of seeds."""
 WATCHED = VARIANTS["lockstat"][-1]
 """The fragment that a kernel with lock statistics has, and its policy's has not."""
 
 
 def of_scale(runs: Sequence[RunDir]) -> list[Record]:
-    """The records of `cohort scale`, those of other workloads left out: of each policy what was
-    counted in its two runs; or of a run with turns what each scheme did a second.
+    """The records of `cohort scale`, those of other workloads left out: of each policy and seed
+    what was counted in its two runs; or of runs with turns what each scheme did a second.
 
-    UsageError if there is no such run, or a policy has one of its two.
+    UsageError if there is no such run, if a policy has one of its two or other seeds than the next,
+    and for runs with turns that one call could not have made.
     """
     mine = [run for run in runs if load_workload(str(run.meta["workload"])).scale is not None]
     if not mine:
@@ -58,32 +68,65 @@ def _has_turns(run: RunDir) -> bool:
 
 
 def _counted(runs: Sequence[RunDir]) -> list[Record]:
-    pairs: dict[str, dict[bool, RunDir]] = {}
+    """By policy as they were run first, then by seed; of runs that were made twice the last."""
+    pairs: dict[str, dict[int, dict[bool, RunDir]]] = {}
     for run in sorted(runs, key=lambda x: str(x.meta["started"])):
         watched = WATCHED in run.meta["kernel_configs"]
-        pairs.setdefault(str(run.meta["policy"]), {})[watched] = run
-    names = " ".join(pairs)
-    records = []
-    for policy, pair in pairs.items():
-        if len(pair) < 2:
-            raise UsageError(f"{policy} was run once, and is counted in two runs", "cohort scale")
-        found = count(policy, list(pair[False].records()), list(pair[True].records()))
-        records.append(_record(pair[False], policy, f"cohort scale {names}", told(found)))
-    return records
+        seeds = pairs.setdefault(str(run.meta["policy"]), {})
+        seeds.setdefault(int(run.meta["seed"]), {})[watched] = run
+    command = f"cohort scale {' '.join(pairs)}{_seeds_word(_one_set_of_seeds(pairs))}"
+    return [
+        _of_pair(policy, pair, command)
+        for policy, seeds in pairs.items()
+        for _, pair in sorted(seeds.items())
+    ]
+
+
+def _one_set_of_seeds(pairs: Mapping[str, Iterable[int]]) -> list[int]:
+    """The seeds of all policies; UsageError if two have not the same: medians over different seeds
+    are of different launches."""
+    (first, seeds), *others = ((policy, sorted(found)) for policy, found in pairs.items())
+    for policy, found in others:
+        if found != seeds:
+            raise UsageError(
+                f"{first} was run with seeds {_listed(seeds)}, {policy} with {_listed(found)}",
+                "run all with the same",
+            )
+    return seeds
+
+
+def _of_pair(policy: str, pair: Mapping[bool, RunDir], command: str) -> Record:
+    """What was counted in a policy's two runs with a seed, which is the first one's."""
+    if len(pair) < 2:
+        raise UsageError(f"{policy} was run once, and is counted in two runs", "cohort scale")
+    found = count(policy, list(pair[False].records()), list(pair[True].records()))
+    return _record(pair[False], policy, command, told(found))
 
 
 def _in_turns(runs: Sequence[RunDir]) -> list[Record]:
-    if len(runs) > 1:
-        raise UsageError(
-            f"{len(runs)} runs with turns are there: {runs[0].path.name}, {runs[1].path.name}",
-            "name one",
-        )
-    found = rates(runs[0].records())
-    command = f"cohort scale {runs[0].meta['policy']} --free-running"
+    """By scheme, then by seed."""
+    by_seed = {int(run.meta["seed"]): run for run in runs}
+    policies = list(dict.fromkeys(str(run.meta["policy"]) for run in runs))
+    if len(policies) > 1 or len(by_seed) < len(runs):
+        names = ", ".join(run.path.name for run in runs)
+        raise UsageError(f"{len(runs)} runs with turns are there: {names}", "name one a seed")
+    command = f"cohort scale {policies[0]} --free-running{_seeds_word(sorted(by_seed))}"
+    found = {seed: rates(run.records()) for seed, run in sorted(by_seed.items())}
+    schemes = dict.fromkeys(x.scheme for each in found.values() for x in each)
     return [
-        _record(runs[0], scheme, command, rates_told([x for x in found if x.scheme == scheme]))
-        for scheme in dict.fromkeys(x.scheme for x in found)
+        _record(by_seed[seed], scheme, command, rates_told([x for x in each if x.scheme == scheme]))
+        for scheme in schemes
+        for seed, each in found.items()
     ]
+
+
+def _seeds_word(seeds: Sequence[int]) -> str:
+    """The option that makes these, nothing for the usual ones; a blank is in front of it."""
+    return "" if seeds == USUAL_SEEDS else f" --seeds {_listed(seeds)}"
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return ",".join(map(str, seeds))
 
 
 def _record(run: RunDir, label: str, command: str, metrics: Mapping[str, float]) -> Record:
@@ -109,7 +152,7 @@ def rates_told(found: Sequence[Rate]) -> dict[str, float]:
     for x in found:
         metrics[_name(x.place, RATE)] = x.rate.median
         for name, value in zip(
-            (RATIO, "least", "greatest"), (x.ratio.median, x.ratio.low, x.ratio.high), strict=True
+            (RATIO, LEAST, GREATEST), (x.ratio.median, x.ratio.low, x.ratio.high), strict=True
         ):
             metrics[_name(x.place, name)] = value
     return {name: round(value, 6) for name, value in metrics.items()}
@@ -142,6 +185,31 @@ def _again(record: Record) -> Counted:
     return Counted(record.label, steps, locks, Probe(0.0, 0.0))
 
 
+def _rates_again(record: Record) -> list[Rate]:
+    """What a scheme did a second, out of its record; of the rates only the medians are kept."""
+    found = []
+    for at in _places(record):
+        rate, versus, least, most = (
+            record.metrics[_name(at, x)] for x in (RATE, RATIO, LEAST, GREATEST)
+        )
+        ratio = Spread(1, versus, least, most)
+        found.append(Rate(at, record.label, Spread(1, rate, rate, rate), ratio))
+    return found
+
+
+def _by_label(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """The seeds of each label, in the records' order."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.label, []).append(record)
+    return found
+
+
+def _middles(records: Sequence[Record]) -> list[Counted]:
+    """What was counted of each policy, the medians over its seeds."""
+    return [middle([_again(x) for x in seeds]) for seeds in _by_label(records).values()]
+
+
 def _table(heads: Sequence[str], left: int, lines: Sequence[Sequence[str]]) -> str:
     rule = f"|{'---|' * left}{'--:|' * (len(heads) - left)}"
     return "\n".join([f"| {' | '.join(heads)} |", rule, *(f"| {' | '.join(x)} |" for x in lines)])
@@ -149,74 +217,89 @@ def _table(heads: Sequence[str], left: int, lines: Sequence[Sequence[str]]) -> s
 
 def instructions(table: str, records: Sequence[Record], figures: Figures) -> str:
     """A row an operation, a column a policy: its instructions, and how many times the first's."""
+    columns = _middles(records)
     lines = []
-    for at in _places(records[0]):
-        name = _name(at, INSTRUCTIONS)
-        base = records[0].metrics[name]
+    for at, base in columns[0].instructions.items():
         cells = [
             figures.mark(
                 table,
-                f"{name} of {record.label}",
-                _times(f"{record.metrics[name]:,.0f}", record.metrics[name], base, index),
+                f"{_name(at, INSTRUCTIONS)} of {column.policy}",
+                _times(column.instructions[at], base, index),
             )
-            for index, record in enumerate(records)
+            for index, column in enumerate(columns)
         ]
         lines.append([at.label, *cells])
-    return _table(["operation", *(f"`{x.label}`" for x in records)], 1, lines)
+    return _table(["operation", *(f"`{x.policy}`" for x in columns)], 1, lines)
 
 
-def _times(text: str, value: float, base: float, index: int) -> str:
-    return f"{text} ({value / base:.3f})" if index and base else text
+def _times(value: float, base: float, index: int) -> str:
+    return f"{value:,.0f} ({value / base:.3f})" if index and base else f"{value:,.0f}"
 
 
 def locks(table: str, records: Sequence[Record], figures: Figures) -> str:
-    """A row a lock of SHOWN in an operation: times taken and instructions under it, and in
-    brackets how many times the first column's; in bold where a limit is passed."""
+    """A row a lock of SHOWN in an operation, and one each other lock of which a policy misses a
+    limit: times taken and instructions under it, and in brackets how many times the first
+    column's; in bold where a limit is passed."""
+    columns = _middles(records)
     lines, last = [], None
-    for row in rows([_again(record) for record in records]):
-        if row.lock not in SHOWN:
+    for row in rows(columns):
+        if row.lock not in SHOWN and not _told_besides(row):
             continue
         cells = [
-            figures.mark(table, f"{row.place.label}: {row.lock} of {x.label}", _use(row, index))
-            for index, x in enumerate(records)
+            figures.mark(table, f"{row.place.label}: {row.lock} of {x.policy}", _use(row, index))
+            for index, x in enumerate(columns)
         ]
         lines.append(["" if row.place == last else row.place.label, row.lock, *cells])
         last = row.place
-    return _table(["operation", "lock", *(f"`{x.label}`" for x in records)], 2, lines)
+    return _table(["operation", "lock", *(f"`{x.policy}`" for x in columns)], 2, lines)
+
+
+def _told_besides(row: Row) -> bool:
+    """Whether a policy misses a limit with a lock that it does not take rarely."""
+    return any(
+        use is not None and use.acquired >= RARE and row.met(index) is False
+        for index, use in enumerate(row.uses)
+        if index
+    )
 
 
 def _use(row: Row, index: int) -> str:
     use = row.uses[index]
     if use is None:
         return MISSING
-    ratios = row.ratios(index) if index else None
     text = f"{use.acquired:.3f} / {use.held:,.0f}"
-    if ratios is None:
+    if not index:
         return text
-    # As it is shown: of an acquisition in ten thousand nothing is to be seen.
-    taken, held = (round(ratio, 2) for ratio in ratios)
-    over = "**" if taken > ACQUIRED_LIMIT or held > HELD_LIMIT else ""
-    return f"{over}{text} ({taken:.2f} / {held:.2f}){over}"
+    ratios = row.ratios(index)
+    if ratios is not None:
+        text += f" ({ratios[0]:.2f} / {ratios[1]:.2f})"
+    return f"**{text}**" if row.met(index) is False else text
 
 
 def speeds(table: str, records: Sequence[Record], figures: Figures) -> str:
     """A row an operation, a column a scheme: operations a second in times of none of the same
-    turn, median and range over the turns; of none itself, operations a second."""
+    turn, median and range over the turns; of none itself, operations a second. Of several seeds
+    the median of the medians, and the range over all turns."""
+    columns = {
+        label: middle_rates([_rates_again(x) for x in seeds])
+        for label, seeds in _by_label(records).items()
+    }
     lines = []
-    for at in _places(records[0]):
+    for same in zip(*columns.values(), strict=True):
+        at = same[0].place
         cells = [
-            figures.mark(table, f"{at.label} of {record.label}", _speed(record.metrics, at, index))
-            for index, record in enumerate(records)
+            figures.mark(table, f"{at.label} of {x.scheme}", _speed(x, index))
+            for index, x in enumerate(same)
         ]
         lines.append([at.label, *cells])
-    return _table(["operation", *(f"`{x.label}`" for x in records)], 1, lines)
+    return _table(["operation", *(f"`{label}`" for label in columns)], 1, lines)
 
 
-def _speed(metrics: Mapping[str, float], at: Place, index: int) -> str:
+def _speed(found: Rate, index: int) -> str:
     if not index:
-        return f"{metrics[_name(at, RATE)]:,.0f}"
-    middle, least, most = (metrics[_name(at, x)] for x in (RATIO, "least", "greatest"))
-    return f"{middle:.3f} [{least:.3f}, {most:.3f}]"
+        return f"{found.rate.median:,.0f}"
+    ratio = found.ratio
+    return f"{ratio.median:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
 
 
 TABLES = {"instructions": instructions, "locks": locks, "speeds": speeds}

@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import FRESH, JOBS, JSON, of_machine
+from cohort.verbs.options import FRESH, JOBS, JSON, SEEDS, of_machine
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ POLICIES = ("none", "region", "cpb")
 @click.option("--free-running", is_flag=True, help="Operations a second, schemes in turn.")
 @click.option("--workload", help="Name or TOML file [default: scale, scale-free].")
 @click.option("--launches", type=int, help="App launches before [default: the workload's].")
+@SEEDS
 @JOBS
 @FRESH
 @JSON
@@ -36,6 +37,7 @@ def command(
     free_running: bool,
     workload: str | None,
     launches: int | None,
+    seeds: tuple[int, ...],
     jobs: int | None,
     as_json: bool,
     cluster: str | None,
@@ -46,11 +48,12 @@ def command(
 
     Each POLICY (default: none, region and cpb) is run twice on a deterministic machine: on its
     kernel, and on one with lock statistics. With --free-running one kernel, whose policy is the
-    first, switches its schemes on and off in turn on a machine that is as fast as the host.
+    first, switches its schemes on and off in turn on a machine that is as fast as the host. Of
+    several seeds medians are printed.
     """
     # Imported here: `cohort scale --help` should not wait for pandas.
     from cohort.policy import load_policies
-    from cohort.results.scale import count, rates
+    from cohort.results.scale import middle_rates, rates
     from cohort.runs import RunSpec
 
     names = policies or (POLICIES[:1] if free_running else POLICIES)
@@ -58,21 +61,34 @@ def command(
     loaded = load_policies(names)
     _check(load, names, free_running)
     if free_running:
-        spec = RunSpec(loaded[0], load, launches, accel="tcg", **options)
+        free = [RunSpec(loaded[0], load, launches, x, accel="tcg", **options) for x in seeds]
         with engine(cluster, verify_share) as where:
-            done = _run([spec], jobs, where)
-        show_rates(rates(done[0].records()), as_json)
+            # One after the other: two at a time would take the host's cores from one another.
+            done = _run(free, jobs or 1, where)
+        show_rates(middle_rates([rates(run.records()) for run in done]), as_json, seeds)
         return
-    specs = [RunSpec(policy, load, launches, **options) for policy in loaded]
+    specs = [RunSpec(policy, load, launches, x, **options) for policy in loaded for x in seeds]
     with engine(cluster, verify_share) as where:
         done = _run([*specs, *(_watched(spec) for spec in specs)], jobs, where)
-    counted = [
-        count(policy.name, list(plain.records()), list(watched.records()))
-        for policy, plain, watched in zip(
-            loaded, done[: len(loaded)], done[len(loaded) :], strict=True
+    show_counted(_count([policy.name for policy in loaded], done, len(seeds)), as_json, seeds)
+
+
+def _count(policies: "Sequence[str]", done: "Sequence[RunDir]", seeds: int) -> "list[Counted]":
+    """What was counted of each policy, the medians over so many seeds, of runs by policy and seed:
+    first all on the kernel as it is, then all with lock statistics."""
+    from cohort.results.scale import count, middle
+
+    half = len(policies) * seeds
+    pairs = list(zip(done[:half], done[half:], strict=True))
+    return [
+        middle(
+            [
+                count(policy, list(plain.records()), list(watched.records()))
+                for plain, watched in pairs[i * seeds : (i + 1) * seeds]
+            ]
         )
+        for i, policy in enumerate(policies)
     ]
-    show_counted(counted, as_json)
 
 
 def _check(load: str, names: Sequence[str], free_running: bool) -> None:
@@ -121,13 +137,15 @@ def _run(specs: "Sequence[RunSpec]", jobs: int | None, where: "Engine | None") -
     return done
 
 
-def show_counted(counted: "Sequence[Counted]", as_json: bool) -> None:
-    """Print what was counted: a line a lock of an operation, and what is missed."""
+def show_counted(counted: "Sequence[Counted]", as_json: bool, seeds: Sequence[int] = (1,)) -> None:
+    """Print what was counted: a line a lock of an operation, and what is missed. `seeds` are those
+    that it is the medians over."""
     from cohort.results.scale import ACQUIRED_LIMIT, HELD_LIMIT, rows
 
     found = rows(counted)
     if as_json:
-        print(json.dumps(counted_object(counted, found), allow_nan=False))
+        told = {"seeds": list(seeds), **counted_object(counted, found)}
+        print(json.dumps(told, allow_nan=False))
         return
     names = [x.policy for x in counted]
     print("| operation | lock | " + " | ".join(names) + " |")
@@ -146,6 +164,8 @@ def show_counted(counted: "Sequence[Counted]", as_json: bool) -> None:
         f" or {HELD_LIMIT} times {names[0]}."
     )
     print(f"lockdep costs, inside the lock (taken off) and in all each time: {probe}.")
+    if len(seeds) > 1:
+        print(f"All of these are medians over the seeds {', '.join(map(str, seeds))}.")
 
 
 def _cell(row: "Row", index: int) -> str:
@@ -184,8 +204,9 @@ def counted_object(counted: "Sequence[Counted]", found: "Sequence[Row]") -> dict
     }
 
 
-def show_rates(found: "Sequence[Rate]", as_json: bool) -> None:
-    """Print operations a second of each scheme, and their ratio to `none` of the same turn."""
+def show_rates(found: "Sequence[Rate]", as_json: bool, seeds: Sequence[int] = (1,)) -> None:
+    """Print operations a second of each scheme, and their ratio to `none` of the same turn; of
+    several `seeds` the medians of their medians."""
     from cohort.results.scale import RATE_LIMIT
 
     if as_json:
@@ -201,3 +222,5 @@ def show_rates(found: "Sequence[Rate]", as_json: bool) -> None:
         )
     print(f"\nMedian [least, greatest] of the turns; ! is below {RATE_LIMIT}. The host's load and")
     print("cores decide the rates: only the ratios say anything.")
+    if len(seeds) > 1:
+        print(f"Medians over the seeds {', '.join(map(str, seeds))} of the turns' medians.")
