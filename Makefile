@@ -9,7 +9,7 @@ PACKAGES := bc binutils bison ccache e2fsprogs flex gcc git libc6-dev libelf-dev
 # What only the tests need: a shell for small guests, kernels for arm64, a machine to boot them, a
 # second opinion on C, and a browser for the report.
 TEST_PACKAGES := busybox-static chromium-headless-shell device-tree-compiler gcc-aarch64-linux-gnu \
-	libc6-dev-arm64-cross qemu-system-arm sparse
+	libc6-dev-arm64-cross makedumpfile qemu-system-arm sparse
 # The release the patches are made for; a later one of the series will do if it is gone.
 SOURCE := linux-source-6.12
 SOURCE_VERSION := 6.12.117-1~deb12u1
@@ -18,18 +18,37 @@ SOURCE_VERSION := 6.12.117-1~deb12u1
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
 
 SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes userland
-POLICIES := none,region,cpb,pcpa,vnode
+POLICIES := none,region-alone,region,cpb,pcpa,vnode
 # On one CPU there is no room for two nodes.
-POLICIES_adversaries := none,region,cpb,pcpa
-POLICIES_changes := none,region,cpb,pcpa
+POLICIES_adversaries := none,region-alone,region,rightsize,cpb,pcpa
+POLICIES_changes := none,region-alone,region,cpb,pcpa
+# Suites on another machine, each with its options. They run before the suite itself, and what their
+# guests said goes out of its way. A checked kernel wants more of the virtual node that it lives in
+# than `vnode` has.
+ALSO := adversaries+2cpus stress-ng-vm+8cpus+debug stress-ng-vm+2cpus+debug
+POLICIES_adversaries+2cpus := none,vnode
+POLICIES_stress-ng-vm+8cpus+debug := none,region-alone,region,cpb,pcpa
+POLICIES_stress-ng-vm+2cpus+debug := none,region-alone,region,cpb,pcpa
+OPTIONS_adversaries+2cpus := --cpus 2
+OPTIONS_stress-ng-vm+8cpus+debug := --debug --cpus 8
+OPTIONS_stress-ng-vm+2cpus+debug := --debug --cpus 2
 SUITE_PACKAGES := debootstrap libcap-dev libfuse-dev libnuma-dev liburing-dev rsync
 
 LAUNCHES := 200
 SEED := 1
 ARCH := x86_64
 REPORT := out/report.html
+OUT := $(or $(COHORT_OUT),out)
 
-.PHONY: run test night suites unit packages venv clean
+# `make repeat`: what pytest is told, how often it runs, and the busy loops beside it.
+TESTS :=
+TIMES := 10
+BUSY := 4
+# `make tier`: which, and the checkout that keeps what it took.
+TIER := test
+INTO := .
+
+.PHONY: run test night suites tier repeat unit packages venv clean
 .DEFAULT_GOAL := run
 
 run: PACKAGES += $(if $(filter arm64,$(ARCH)),$(ARM64_PACKAGES))
@@ -50,10 +69,30 @@ night: packages venv
 # fails or differs does not keep the next from running; the end tells which did.
 suites: PACKAGES += $(TEST_PACKAGES) $(SUITE_PACKAGES)
 suites: packages venv
-	@failed=; $(MAKE) night || failed=night; \
-	$(foreach suite,$(SUITES), $(COHORT) suite $(suite) --junit out/suites/$(suite).xml \
-		--policies $(or $(POLICIES_$(suite)),$(POLICIES)) || failed="$$failed $(suite)";) \
+	@failed=; $(again) night || failed=night; \
+	$(foreach run,$(ALSO), rm -rf $(call runs,$(run)) $(call runs,$(call name,$(run))); \
+		$(call suite,$(run)) || failed="$$failed $(run)"; \
+		mv $(call runs,$(call name,$(run))) $(call runs,$(run));) \
+	$(foreach run,$(SUITES), $(call suite,$(run)) || failed="$$failed $(run)";) \
+	$(COHORT) scale || failed="$$failed scale"; \
 	[ -z "$$failed" ] || { echo "failed, or differ: $$failed" >&2; exit 1; }
+
+# Not by its own name, which would have `make -n suites` run the line that it is in.
+again = $(MAKE)
+# Of a run of a suite: the suite, the command, and where its guests' words are.
+name = $(firstword $(subst +, ,$(1)))
+suite = $(COHORT) suite $(call name,$(1)) --junit $(OUT)/suites/$(1).xml \
+	--policies $(or $(POLICIES_$(1)),$(POLICIES)) $(OPTIONS_$(1))
+runs = $(OUT)/suites/runs/$(1)
+
+# A tier as it is, `make test`, `night` or `suites`, and what it took: docs/results/suites.md.
+tier: venv
+	$(VENV)/bin/python tests/tier.py $(TIER) --into $(INTO)
+
+# A test that fails now and then is a defect: make repeat TESTS="tests/unit/test_x.py -k name"
+repeat: PACKAGES += $(TEST_PACKAGES)
+repeat: packages venv
+	$(VENV)/bin/python tests/repeat.py --times $(TIMES) --busy $(BUSY) $(TESTS)
 
 # Seconds, not minutes: no kernel, no guest.
 unit: venv

@@ -25,6 +25,7 @@ from tests_support import copy_originals
 BIN = Path(sys.executable).parent
 FEATURE = paths.OVERLAY / "mm" / "cohort"
 C_FILES = sorted(FEATURE.rglob("*.[ch]"))
+FILES = sorted(file for file in FEATURE.rglob("*") if file.is_file())
 HOOKS = paths.OVERLAY / "include" / "linux" / "cohort.h"
 NAMED = [
     str(file.relative_to(paths.OVERLAY))
@@ -38,6 +39,15 @@ COMMENTED = sorted(
     if file.suffix in {".c", ".h"} or file.name.startswith("Kconfig")
 )
 PATCHES = sorted(str(file.relative_to(paths.ROOT)) for file in paths.PATCHES.glob("*/*.patch"))
+# Types of what checkpatch says that are no mistakes here. In all files: the entry in MAINTAINERS is
+# a patch of its own, and a gate's; what stands for a hook, and for a list of which a part is asked,
+# takes all arguments and uses some.
+STYLE = ("FILE_PATH_CHANGES", "MACRO_ARG_UNUSED")
+# In patches: an entry in fs/proc/base.c has the words for its permissions that all others there
+# have.
+AROUND = ("SYMBOLIC_PERMS",)
+# In variants of patches, which are no mails: the place that one is for is a line as long as it is.
+NO_MAIL = ("MISSING_SIGN_OFF", "COMMIT_LOG_LONG_LINE")
 SHELL = [
     paths.ROOT / ".ci" / "run",
     *sorted(paths.ROOT.glob("tests/**/*.sh")),
@@ -98,7 +108,23 @@ def test_the_header_of_the_hooks_is_short() -> None:
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("path", sorted((paths.ROOT / "guest").glob("*.c")), ids=lambda x: x.name)
+@pytest.mark.parametrize("path", FILES, ids=lambda x: str(x.relative_to(FEATURE)))
+def test_a_file_of_the_feature_is_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= house.FILE_LINES
+
+
+@pytest.mark.gate
+def test_the_patches_add_little() -> None:
+    """Of the series alone: a variant stands in for one of its patches in another release."""
+    added = {
+        file.name: house.added_lines(file.read_text(encoding="utf-8"))
+        for file in paths.PATCHES.glob("6.12/*.patch")
+    }
+    assert sum(added.values()) <= house.PATCH_LINES, added
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("path", sorted((paths.ROOT / "guest").rglob("*.c")), ids=lambda x: x.name)
 def test_the_guest_takes_no_page_for_4_kb(path: Path) -> None:
     """Its machine may have pages of 16 KiB: levels of the killer were four times too high there."""
     assert pages_of_4_kb(path.read_text(encoding="utf-8")) == []
@@ -199,14 +225,32 @@ def test_maintainers_stays_in_order(tree: Path) -> None:
     assert sorted(titles[where - 1 : where + 2]) == titles[where - 1 : where + 2]
 
 
+def checkpatch(tree: Path, ignored: tuple[str, ...], *words: str | Path) -> None:
+    """The test fails with what the kernel's checker of style says, but for these types."""
+    # Two lines of help are enough for an option of tests.
+    says = ("--no-tree", "--terse", "--no-summary", "--show-types", "--min-conf-desc-length=2")
+    program = ("perl", tree / "scripts/checkpatch.pl")
+    check(*program, *says, "--ignore", ",".join(ignored), *words, cwd=tree)
+
+
 @pytest.mark.kernel
 def test_checkpatch(tree: Path) -> None:
-    """No error and no warning in what is new."""
-    check(
-        *("perl", str(tree / "scripts/checkpatch.pl"), "--no-tree", "--terse", "--no-summary"),
-        *("--ignore", "FILE_PATH_CHANGES", "-f", *map(str, C_FILES)),
-        cwd=tree,
-    )
+    """No error and no warning in what is new: code, Kconfig, make's files and documents."""
+    files = sorted(x for x in paths.OVERLAY.rglob("*") if x.is_file())
+    checkpatch(tree, STYLE, "-f", *files)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("name", "ignored"),
+    [("*.patch", ()), ("variants/*.patch", NO_MAIL)],
+    ids=["series", "variants"],
+)
+def test_checkpatch_of_patches(name: str, ignored: tuple[str, ...], tree: Path) -> None:
+    """Nor in the hooks, and what a patch's mail says."""
+    files = sorted(overlay.load_series().patches.glob(name))
+    assert files
+    checkpatch(tree, (*STYLE, *AROUND, *ignored), *files)
 
 
 @pytest.mark.kernel

@@ -500,7 +500,8 @@ def _storage(plan: Plan) -> Path:
 
 
 def _boot(vm: VmSpec, plan: Plan) -> Boot:
-    silent_s = SILENT_CHECKED_S if "debug" in plan.spec.kernel_spec.configs else SILENT_S
+    checked = {"debug", "races"} & set(plan.spec.kernel_spec.configs)
+    silent_s = SILENT_CHECKED_S if checked else SILENT_S
     limits = guest.Limits(plan.spec.timeout_s or _limit_s(plan), silent_s)
     return Boot(vm, plan.spec.policy.name, limits)
 

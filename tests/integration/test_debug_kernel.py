@@ -1,9 +1,12 @@
-"""The debug kernel while a phone runs on it and everything is done to it at once."""
+"""Kernels with checks while a phone runs on them and everything is done to it at once."""
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
+import races
 from cohort import runs
 from cohort.kernel import kunit
 from cohort.kernel.build import Kernel, KernelSpec
@@ -13,19 +16,55 @@ from tests_support import at_night
 
 pytestmark = pytest.mark.integration
 
-LAUNCHES = 3
 # A checked kernel in a storm, on a host that may be busy with other tests.
 LAUNCH_TIMEOUT_MS = 800_000
 # The kernel's virtual node has to hold what a checked kernel keeps of every page: more than 512M.
 STORM_MB, LAYOUT = 3072, "cohort.vnode=trusted:1280M,untrusted:rest"
-# guest/stress.c does what the last word asks for; the others make the kernel die of any mistake.
-CMDLINE = ("panic_on_warn=1", "page_owner=on", "page_poison=1", "kunit.enable=0", "cma=32M")
-# At least so often in a run of LAUNCHES.
+# guest/stress does what the last word asks for; the others make the kernel die of any mistake.
+CMDLINE = ("panic_on_warn=1", "page_poison=1", "kunit.enable=0")
+# What is for the memory of all kernels with checks.
+COMMON = ("page_owner=on", "cma=32M")
+# At least so often in any run.
 ACTIONS = {
     **{"toggle": 5, "hotplug": 1, "compact": 1, "drop": 1, "faults": 1},
     **{"hwpoison": 1, "storm": 4, "bomb": 1, "hog": 1, "badpage": 1, "contig": 1},
     **{"failswitch": 1},
 }
+
+
+@dataclass(frozen=True)
+class Storm:
+    """A phone, what is switched on and off meanwhile, and how long a run may take in seconds."""
+
+    policy: str
+    workload: str
+    toggled: str
+    cpus: int
+    launches: int = 3
+    limit_s: float = 2400
+    change: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """In a list of tests."""
+        return f"{self.policy}-{self.toggled}-{self.launches}"
+
+    @property
+    def least(self) -> dict[str, int]:
+        """How often each thing is done at least."""
+        area = {"area": 4} if self.toggled in ("pcpa", "all") else {}
+        return ACTIONS | area | ({"lend": 4} if self.policy == "vnode-lend" else {})
+
+
+# The first switches everything, with the most CPUs: it is what `make test` has time for. The last
+# does so for a night, to a phone whose memory no program presses on but the storm's.
+STORMS = (
+    Storm("vnode-lend", "vnode-pressure", "all", 4),
+    Storm("region-mglru", "phone-2g-zram", "region", 2),
+    Storm("pcpa", "phone-2g", "pcpa", 2),
+    Storm("rightsize-mglru", "phone-2g-zram", "rightsize", 2),
+    Storm("vnode-lend", "vnode-pressure", "all", 4, 1000, 12 * 3600, (("pressure.calm_pct", 100),)),
+)
 
 
 def done(run: RunDir) -> dict[str, int]:
@@ -42,35 +81,56 @@ def storm_policy(name: str) -> Policy:
     return policy.model_copy(update={"cmdline": words})
 
 
-# The first switches everything, with the most CPUs: it is what `make test` has time for.
-STORMS = (
-    ("vnode-lend", "vnode-pressure", "all", 4),
-    ("region-mglru", "phone-2g-zram", "region", 2),
-    ("pcpa", "phone-2g", "pcpa", 2),
-    ("rightsize-mglru", "phone-2g-zram", "rightsize", 2),
-)
-
-
-@pytest.mark.parametrize(("policy", "workload", "toggled", "cpus"), at_night(STORMS, 1))
-def test_nothing_breaks_and_no_memory_is_lost_under_stress(
-    policy: str, workload: str, toggled: str, cpus: int, kernel: Callable[[str], Kernel]
-) -> None:
-    """The guest fails the run itself if a block or less memory is left after switching off."""
-    kernel("debug")
+def execute(storm: Storm, variant: str, *words: str) -> tuple[RunDir, str]:
+    """The run on a kernel of that variant, and what was on its console. The guest fails it itself
+    if a block or less memory is left after switching off."""
     spec = RunSpec(
-        storm_policy(policy),
-        workload,
-        LAUNCHES,
+        storm_policy(storm.policy),
+        storm.workload,
+        storm.launches,
         accel="tcg",
-        memory_mb=STORM_MB if policy == "vnode-lend" else None,
-        timeout_s=2400,
-        kernel=KernelSpec.variant("debug"),
-        cmdline=(*CMDLINE, f"phone_stress={toggled}"),
-        change=(("machine.cpus", cpus), ("time.launch_timeout_ms", LAUNCH_TIMEOUT_MS)),
+        memory_mb=STORM_MB if storm.policy == "vnode-lend" else None,
+        timeout_s=storm.limit_s,
+        kernel=KernelSpec.variant(variant),
+        cmdline=(*words, *COMMON, f"phone_stress={storm.toggled}"),
+        change=(
+            ("machine.cpus", storm.cpus),
+            ("time.launch_timeout_ms", LAUNCH_TIMEOUT_MS),
+            *storm.change,
+        ),
     )
     run = runs.execute(spec)
-    assert kunit.splats((run.path / "console.log").read_text(errors="replace")) == []
+    return run, (run.path / "console.log").read_text(errors="replace")
+
+
+def too_rare(storm: Storm, run: RunDir) -> dict[str, int]:
+    """What was done less often than it has to be."""
     counts = done(run)
-    least = ACTIONS | ({"area": 4} if toggled in ("pcpa", "all") else {})
-    least |= {"lend": 4} if policy == "vnode-lend" else {}
-    assert {name: counts[name] for name in least if counts[name] < least[name]} == {}, counts
+    return {name: counts[name] for name, least in storm.least.items() if counts[name] < least}
+
+
+@pytest.mark.parametrize("storm", at_night(STORMS, 1), ids=lambda storm: storm.name)
+def test_nothing_breaks_and_no_memory_is_lost_under_stress(
+    storm: Storm, kernel: Callable[[str], Kernel]
+) -> None:
+    kernel("debug")
+    run, console = execute(storm, "debug", *CMDLINE)
+    assert kunit.splats(console) == []
+    assert too_rare(storm, run) == {}
+    if storm.launches > Storm.launches:
+        minutes = run.meta["wall_s"] / 60
+        # A worker of xdist prints nothing: what is to be read in the end is a warning.
+        warnings.warn(f"{storm.name}: a storm of {minutes:.0f} minutes", stacklevel=1)
+
+
+@pytest.mark.night
+def test_no_data_race_is_cohorts(kernel: Callable[[str], Kernel]) -> None:
+    """Others are the kernel's own, and told in the end. A race of an inlined function is told of
+    the one that it is inlined into."""
+    kernel("races")
+    run, console = execute(STORMS[0], "races")
+    assert [line for line in kunit.splats(console) if "BUG: KCSAN: " not in line] == []
+    found = races.told(console)
+    warnings.warn(f"data races that are told of:\n{races.report(found)}", stacklevel=1)
+    assert [where for where in found if races.ours(where)] == []
+    assert too_rare(STORMS[0], run) == {}

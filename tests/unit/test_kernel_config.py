@@ -63,6 +63,9 @@ def test_variants() -> None:
     assert KernelSpec.variant("debug").configs == debug
     lockstat = ("base", "x86_64", "lab", "cohort", "lockstat")
     assert KernelSpec.variant("lockstat").configs == lockstat
+    races = ("base", "x86_64", "lab", "cohort", "races")
+    assert KernelSpec.variant("races").configs == races
+    assert config.merge(races)["CONFIG_KCSAN"].value == "y"
     assert KernelSpec.from_fragments("base,x86_64").name == "base-x86_64"
     with pytest.raises(UsageError, match="no kernel variant"):
         KernelSpec.variant("sotck")

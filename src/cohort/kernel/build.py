@@ -60,6 +60,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "order9": ("cohort", "order9"),
     "gcma": ("cohort", "android", "gcma", "nowerror"),
     "debug": ("cohort", "debug", "kunit"),
+    "races": ("cohort", "races"),
     "lockstat": ("cohort", "lockstat"),
 }
 
