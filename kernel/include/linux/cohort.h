@@ -235,12 +235,14 @@ static inline unsigned long cohort_breachable(const struct zone *zone, unsigned 
 	return free - (cohort_enabled() ? min(free, READ_ONCE(zone->cohort_reserved)) : 0);
 }
 
+#define cohort_mm_init(mm)	((mm)->cohort = NULL)	/* a new address space has none yet */
 /* The pages of an address space are unmapped.  Its domain outlives switching off. */
 void __cohort_mm_exit(struct mm_struct *mm);
 #define cohort_mm_exit(mm)	COHORT_WHEN((mm)->cohort, __cohort_mm_exit(mm))
 #else
 #define cohort_unusable_free(zone) 0UL
 #define cohort_breachable(zone, free) (free)
+#define cohort_mm_init(mm)	do { } while (0)
 #define cohort_mm_exit(mm)	do { } while (0)
 #endif
 

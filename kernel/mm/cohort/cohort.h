@@ -91,7 +91,7 @@
  * enum cohort_kind - which lifetime the pages of a domain share
  * @COHORT_PROCESS: one process; freed when it dies
  * @COHORT_SHARED: persistent processes, never killed
- * @COHORT_SVC: background services, killed rarely
+ * @COHORT_SVC: services, killed rarely
  * @COHORT_SMALL: the first pages of every process, half a region each: a
  *	process that never grows beyond would waste most of a region
  * @COHORT_CACHE: page cache of one node, freed by whole-region reclaim

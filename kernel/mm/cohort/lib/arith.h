@@ -54,7 +54,7 @@
 /**
  * enum cohort_class - what a process is, as Android's oom_score_adj says
  * @COHORT_NORMAL: an app in use or visible: a domain of its own
- * @COHORT_SERVICE: a background service: the service domain
+ * @COHORT_SERVICE: a service: the service domain
  * @COHORT_PERSISTENT: never killed: the shared domain
  * @COHORT_BACKGROUND: a cached app: its own domain, compacted
  */

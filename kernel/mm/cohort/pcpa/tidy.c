@@ -236,11 +236,17 @@ static unsigned long tidy_pause = TIDY_PAUSE;
 static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
 static atomic_t tidy_awake;
 
-/* A page of a file that was lent for writing, and has been written back. */
-static bool cohort_tidy_settled(unsigned long flags)
+/*
+ * A page of a file that was lent for writing, and has been written back; or one that has gone
+ * bad, which no free path would tell of.
+ */
+static bool cohort_tidy_settled(const struct page *page)
 {
-	return (flags & BIT(PG_lru)) && !(flags & (BIT(PG_swapbacked) | BIT(PG_dirty) |
-						   BIT(PG_writeback) | BIT(PG_unevictable)));
+	unsigned long flags = READ_ONCE(page->flags);
+
+	return PageHWPoison(page) ||
+	       ((flags & BIT(PG_lru)) && !(flags & (BIT(PG_swapbacked) | BIT(PG_dirty) |
+						    BIT(PG_writeback) | BIT(PG_unevictable))));
 }
 
 static void cohort_tidy_settle(void)
@@ -253,7 +259,7 @@ static void cohort_tidy_settle(void)
 		if (!cohort_chunk_look(pfn, &look))
 			continue;
 		for_each_set_bit(bit, look.lent, COHORT_CHUNK)
-			if (cohort_tidy_settled(READ_ONCE(pfn_to_page(pfn + bit)->flags)))
+			if (cohort_tidy_settled(pfn_to_page(pfn + bit)))
 				cohort_area_settle(pfn + bit);
 		cond_resched();
 	}

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The frames of the page-cache-preferred area: making it, changing its size, how they look
- * to others, and what becomes of it when some are lost.
+ * to others, and what becomes of it when some are lost or go bad.
  */
+#include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/memory.h>
+#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
+#include <linux/pagemap.h>
+#include <linux/swap.h>
 
 #include "cohort_pcpa_test.h"
 
@@ -137,6 +142,146 @@ static void cohort_pcpa_test_bad(struct kunit *test)
 	ClearPageHWPoison(page);
 	cohort_buddy_give(page, 0);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
+	cohort_pcpa_test_end(test);
+}
+
+/* A frame is worn, or gone already. */
+static int cohort_pcpa_test_error(unsigned long pfn, bool gone)
+{
+	return gone ? memory_failure(pfn, MF_SW_SIMULATED) : soft_offline_page(pfn, 0);
+}
+
+static void cohort_pcpa_test_counts(struct kunit *test, unsigned long free, unsigned long client,
+				    unsigned long lent)
+{
+	struct cohort_pcpa_sizes sizes = cohort_pcpa_test_look();
+
+	KUNIT_EXPECT_EQ(test, sizes.size, AREA_PAGES);
+	KUNIT_EXPECT_EQ(test, sizes.free, free);
+	KUNIT_EXPECT_EQ(test, sizes.client, client);
+	KUNIT_EXPECT_EQ(test, sizes.lent, lent);
+	KUNIT_EXPECT_EQ(test, sizes.other, 0UL);
+}
+
+static void cohort_pcpa_test_errors_begin(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		kunit_skip(test, "no CONFIG_MEMORY_FAILURE");
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+}
+
+/* A free frame is missing, and its chunk goes on with the others. */
+static void cohort_pcpa_test_free_goes_bad(struct kunit *test)
+{
+	unsigned long pfn;
+	int gone;
+
+	cohort_pcpa_test_errors_begin(test);
+	pfn = cohort_pcpa_test_look().base + 100;
+	for (gone = 0; gone < 2; gone++) {
+		KUNIT_EXPECT_EQ(test, cohort_pcpa_test_error(pfn, gone), 0);
+		KUNIT_EXPECT_TRUE(test, PageHWPoison(pfn_to_page(pfn)));
+		cohort_pcpa_test_counts(test, AREA_PAGES - 1, 0, 0);
+		KUNIT_EXPECT_EQ(test, unpoison_memory(pfn), 0);
+		cohort_pcpa_test_counts(test, AREA_PAGES, 0, 0);
+	}
+	cohort_pcpa_test_end(test);
+}
+
+/*
+ * What a client holds can neither be moved nor taken away: it stays the client's, and never
+ * becomes free.  The frame counts as the client's still, and is in no other piece.
+ */
+static void cohort_pcpa_test_client_goes_bad(struct kunit *test)
+{
+	struct page *page, *half, *whole;
+	unsigned long i, pfn;
+
+	cohort_pcpa_test_errors_begin(test);
+	cohort_pcpa_want();
+	page = cohort_pcpa_piece(GFP_KERNEL, 4);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	split_page(page, 4);
+	pfn = page_to_pfn(page) + 5;
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_error(pfn, false), -EIO);
+	KUNIT_EXPECT_FALSE(test, PageHWPoison(page + 5));
+	cohort_pcpa_test_counts(test, AREA_PAGES - 16, 16, 0);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_error(pfn, true), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, PageHWPoison(page + 5));
+	KUNIT_EXPECT_EQ(test, page_count(page + 5), 1);
+	cohort_pcpa_test_counts(test, AREA_PAGES - 16, 16, 0);
+	for (i = 0; i < 16; i++)
+		__free_page(page + i);
+	cohort_pcpa_test_counts(test, AREA_PAGES - 1, 1, 0);
+	whole = cohort_pcpa_alloc(AREA_PAGES, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(whole), -ENOMEM);
+	half = cohort_pcpa_alloc(AREA_PAGES / 2, GFP_KERNEL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(half));
+	cohort_pcpa_test_counts(test, AREA_PAGES / 2 - 1, AREA_PAGES / 2 + 1, 0);
+	cohort_pcpa_free(half, AREA_PAGES / 2);
+	KUNIT_EXPECT_EQ(test, unpoison_memory(pfn), 0);
+	cohort_buddy_give(page + 5, 0);
+	cohort_pcpa_test_counts(test, AREA_PAGES, 0, 0);
+	cohort_pcpa_test_end(test);
+}
+
+static const struct address_space_operations cohort_pcpa_test_aops = {
+	.migrate_folio = filemap_migrate_folio,
+	.error_remove_folio = generic_error_remove_folio,
+};
+
+/* A page of a file on a frame that is lent, dirty: until it is clean it stays lent. */
+static unsigned long cohort_pcpa_test_lend_page(struct kunit *test,
+						struct cohort_pcpa_test_cache *cache)
+{
+	struct page *page = cohort_area_take(0, COHORT_USE_LENT);
+	struct folio *folio;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_TRUE(test, cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE | __GFP_COMP, 0));
+	folio = page_folio(page);
+	KUNIT_ASSERT_EQ(test, filemap_add_folio(cache->inode->i_mapping, folio, cache->nr++,
+						GFP_KERNEL), 0);
+	folio_mark_uptodate(folio);
+	folio_set_dirty(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+	lru_add_drain_all();
+	return page_to_pfn(page);
+}
+
+/* What tidies comes upon it within a second or two. */
+static void cohort_pcpa_test_settled(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 500 && cohort_pcpa_test_look().lent; i++)
+		msleep(20);
+}
+
+/* What lies on a frame that is lent moves away, and is lost if that is too late. */
+static void cohort_pcpa_test_lent_goes_bad(struct kunit *test)
+{
+	struct cohort_pcpa_test_cache cache;
+	unsigned long pfn;
+	int gone;
+
+	cohort_pcpa_test_errors_begin(test);
+	cohort_pcpa_test_cache_begin(test, &cache);
+	cache.inode->i_mapping->a_ops = &cohort_pcpa_test_aops;
+	for (gone = 0; gone < 2; gone++) {
+		pfn = cohort_pcpa_test_lend_page(test, &cache);
+		cohort_pcpa_test_counts(test, AREA_PAGES - 1, 0, 1);
+		KUNIT_EXPECT_EQ(test, cohort_pcpa_test_error(pfn, gone), 0);
+		KUNIT_EXPECT_TRUE(test, PageHWPoison(pfn_to_page(pfn)));
+		KUNIT_EXPECT_EQ_MSG(test, cache.inode->i_mapping->nrpages, 1UL,
+				    "one has moved, the other is lost");
+		cohort_pcpa_test_settled();
+		cohort_pcpa_test_counts(test, AREA_PAGES - 1, 0, 0);
+		KUNIT_EXPECT_EQ(test, unpoison_memory(pfn), 0);
+		cohort_pcpa_test_counts(test, AREA_PAGES, 0, 0);
+	}
+	cohort_pcpa_test_cache_end(&cache);
 	cohort_pcpa_test_end(test);
 }
 
@@ -362,6 +507,9 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_visible),
 	KUNIT_CASE(cohort_pcpa_test_poisoned),
 	KUNIT_CASE(cohort_pcpa_test_bad),
+	KUNIT_CASE(cohort_pcpa_test_free_goes_bad),
+	KUNIT_CASE(cohort_pcpa_test_client_goes_bad),
+	KUNIT_CASE(cohort_pcpa_test_lent_goes_bad),
 	KUNIT_CASE(cohort_pcpa_test_offline),
 	KUNIT_CASE(cohort_pcpa_test_lost),
 	KUNIT_CASE(cohort_pcpa_test_beside),

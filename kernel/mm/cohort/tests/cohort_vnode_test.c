@@ -250,11 +250,30 @@ static struct page *cohort_vnode_test_cached(struct kunit *test, struct inode *i
 	return folio_page(folio, 0);
 }
 
+/* A file without storage; @file is what keeps its file system. */
+static struct inode *cohort_vnode_test_file(struct kunit *test, struct file **file)
+{
+	static const struct file_operations none;
+	struct inode *inode;
+
+	*file = anon_inode_getfile("cohort_vnode_test", &none, NULL, O_RDONLY);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(*file));
+	inode = new_inode(file_inode(*file)->i_sb);
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	return inode;
+}
+
+static void cohort_vnode_test_file_end(struct inode *inode, struct file *file)
+{
+	clear_nlink(inode);
+	iput(inode);
+	fput(file);
+}
+
 /* Nor is one that brought a page back, and found that the others are held. */
 static void cohort_vnode_test_trickle(struct kunit *test)
 {
 	struct cohort_vnode *vn = &cohort_vnode_test_owner;
-	static const struct file_operations none;
 	unsigned long start, pfn;
 	struct inode *inode;
 	struct page *page;
@@ -262,10 +281,7 @@ static void cohort_vnode_test_trickle(struct kunit *test)
 
 	if (cohort_nr_vnodes)
 		kunit_skip(test, "there is a layout");
-	file = anon_inode_getfile("cohort_vnode_test", &none, NULL, O_RDONLY);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
-	inode = new_inode(file_inode(file)->i_sb);
-	KUNIT_ASSERT_NOT_NULL(test, inode);
+	inode = cohort_vnode_test_file(test, &file);
 	page = cohort_vnode_test_lends(test);
 	pfn = page_to_pfn(cohort_vnode_test_cached(test, inode));
 	cohort_vnode_test_mark(test, pfn_to_page(pfn));
@@ -278,9 +294,63 @@ static void cohort_vnode_test_trickle(struct kunit *test)
 
 	clear_bit(cohort_span_bit(pfn), cohort_lent_map(pfn));
 	cohort_vnode_test_lends_end(test, page);
-	clear_nlink(inode);
-	iput(inode);
-	fput(file);
+	cohort_vnode_test_file_end(inode, file);
+}
+
+/* While the machine boots: a node with all memory, which lends. */
+static struct cohort_vnode *cohort_vnode_test_layout(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnodes[0];
+
+	if (cohort_nr_vnodes || system_state >= SYSTEM_FREEING_INITMEM)
+		kunit_skip(test, "there is a layout, or none may be made any more");
+	mutex_lock(&cohort_mutex);
+	KUNIT_EXPECT_EQ(test, cohort_table_lend(cohort_vnode_returned), 0);
+	mutex_unlock(&cohort_mutex);
+	vn->nodes = node_states[N_MEMORY];
+	vn->nid = first_node(vn->nodes);
+	atomic_long_set(&vn->lent, 0);
+	cohort_nr_vnodes = 1;
+	cohort_vnode_set_default(vn);
+	cohort_owner_switch(&cohort_lend_key, true);
+	return vn;
+}
+
+static void cohort_vnode_test_layout_end(void)
+{
+	cohort_owner_switch(&cohort_lend_key, false);
+	cohort_vnode_set_default(NULL);
+	cohort_nr_vnodes = 0;
+}
+
+/* A page that is lent and goes bad is lent no more: it never reaches the free path. */
+static void cohort_vnode_test_goes_bad(struct kunit *test)
+{
+	struct cohort_vnode *vn;
+	struct inode *inode;
+	struct file *file;
+	unsigned long pfn;
+	int gone;
+
+	if (!IS_ENABLED(CONFIG_MEMORY_FAILURE))
+		kunit_skip(test, "no CONFIG_MEMORY_FAILURE");
+	vn = cohort_vnode_test_layout(test);
+	inode = cohort_vnode_test_file(test, &file);
+	for (gone = 0; gone < 2; gone++) {
+		pfn = page_to_pfn(cohort_vnode_test_cached(test, inode));
+		cohort_vnode_test_mark(test, pfn_to_page(pfn));
+		atomic_long_set(&vn->lent, 1);
+		KUNIT_EXPECT_EQ(test, gone ? memory_failure(pfn, MF_SW_SIMULATED) :
+					     soft_offline_page(pfn, 0), 0);
+		KUNIT_EXPECT_TRUE(test, PageHWPoison(pfn_to_page(pfn)));
+		KUNIT_EXPECT_EQ(test, inode->i_mapping->nrpages, 0UL);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(&vn->lent), 0L);
+		KUNIT_EXPECT_FALSE(test, test_bit(cohort_span_bit(pfn), cohort_lent_map(pfn)));
+		KUNIT_EXPECT_EQ(test, unpoison_memory(pfn), 0);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_long_read(&vn->lent), 0L, "it came back twice");
+	}
+	cohort_vnode_test_file_end(inode, file);
+	cohort_vnode_test_layout_end();
 }
 
 /* Nodes for a request of a process with a policy for a node that its role has not. */
@@ -511,6 +581,7 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_unusable),
 	KUNIT_CASE(cohort_vnode_test_barren),
 	KUNIT_CASE(cohort_vnode_test_trickle),
+	KUNIT_CASE(cohort_vnode_test_goes_bad),
 	KUNIT_CASE(cohort_vnode_test_preferred_many),
 	KUNIT_CASE(cohort_vnode_test_sent),
 	KUNIT_CASE(cohort_vnode_test_strays),

@@ -82,10 +82,7 @@ struct cohort_vnode *cohort_vnode_find(const char *name);
 struct cohort_vnode *cohort_vnode_of_node(int nid);
 struct cohort_vnode *cohort_vnode_default(void);
 void cohort_vnode_set_default(struct cohort_vnode *vn);
-const char *cohort_vnode_layout(void);
-bool __cohort_vnode_wanted(void);
-int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
-void cohort_vnode_commit(void);
+void cohort_vnode_begin(unsigned int nr, const char *name);
 const char *cohort_vnode_name(struct task_struct *task);
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
 struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm);
@@ -96,6 +93,12 @@ static inline unsigned int cohort_vnode_number(const struct mm_struct *mm)
 {
 	return READ_ONCE(mm->flags) >> COHORT_VNODE_SHIFT & COHORT_VNODE_ROLE;
 }
+
+/* boot.c */
+const char *cohort_vnode_layout(void);
+bool __cohort_vnode_wanted(void);
+int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
+void cohort_vnode_commit(void);
 
 /* left.c */
 void cohort_vnode_count_victims(void);
