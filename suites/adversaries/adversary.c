@@ -6,8 +6,9 @@
  *
  * A victim runs alone at first, and then beside the adversary; with some of them
  * the owner of the machine changes it meanwhile. Told are what a round costs the
- * victim in both cases, whether the victim outlives it, and whether all memory is
- * back afterwards: what is held against everybody must go with its process.
+ * victim in both cases, whether it outlives that, whether anything is killed for
+ * want of memory, and whether all memory is back afterwards: what is held against
+ * everybody must go with its process.
  */
 #include <glob.h>
 #include <linux/fuse.h>
@@ -20,16 +21,15 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "victim.h"
+#include "cost.h"
+#include "owner.h"
 
 #define ADVERSARY_UID 1002
 #define WINDOWS 128		/* of a MiB each */
-#define PIECE_PAGES 4096	/* of contiguous memory, 16 MiB */
-#define GROUPS "/sys/fs/cgroup"
+#define WARM_MS 1000		/* an adversary gets going */
+#define RESTING 128UL		/* MiB of a process, one page of each in a pipe */
 #define GRANTED GROUPS "/granted"
 #define OWN GRANTED "/own"
-#define FRAMES "/sys/kernel/debug/cma/*reserved*"
-#define BLOCKS "/sys/devices/system/memory/memory*"
 
 /* In bytes: half of the machine in a file, which fills the page cache; a quarter in a heap. */
 static size_t file_size, heap_size;
@@ -37,11 +37,8 @@ static size_t file_size, heap_size;
 static int fuse = -1;
 /* The group that the adversary's user may use as it likes, or NULL. */
 static const char *group;
-/* What the owner of the machine does meanwhile: how often it could, how often not. */
-static volatile struct changes {
-	bool stop;
-	unsigned int made, refused;
-} *changes;
+/* Has the adversary a right that it was not given? */
+static volatile bool *gained;
 
 /* ---- the adversaries: each goes on until it is killed ---- */
 
@@ -80,14 +77,66 @@ static void tiny(int file)
 	}
 }
 
-/* Its own oom_score_adj, up and down. */
+static void toggle(unsigned int background_ms, unsigned int foreground_ms)
+{
+	write_text("/proc/self/oom_score_adj", "1000");
+	nap(background_ms);
+	write_text("/proc/self/oom_score_adj", "0");
+	nap(foreground_ms);
+}
+
+/* As many processes as a user may have, each in the background and back four times a second. */
 static void adj(int file)
 {
-	touch(map(16 * MB), 16 * MB);
 	for (;;) {
-		write_text("/proc/self/oom_score_adj", "1000");
-		write_text("/proc/self/oom_score_adj", "0");
+		pid_t pid = fork();
+
+		if (pid < 0)
+			pause();
+		if (pid)
+			continue;
+		touch(map(8 * PAGE), 8 * PAGE);
+		for (;;)
+			toggle(210, 40);
 	}
+}
+
+/*
+ * A page of each MiB held in a pipe, and the rest given back. In the background the process
+ * is packed, in vain, as what a pipe holds does not move; and it is soon in the background again.
+ */
+static void rest(size_t size)
+{
+	char *p = map(size);
+	int fds[2], turns;
+	size_t at;
+
+	for (;;) {
+		touch(p, size);
+		if (pipe(fds) || fcntl(fds[1], F_SETPIPE_SZ, size / MB * PAGE) < 0)
+			_exit(1);
+		for (at = 0; at < size; at += MB) {
+			struct iovec page = { p + at, PAGE };
+
+			if (vmsplice(fds[1], &page, 1, SPLICE_F_NONBLOCK) != PAGE)
+				_exit(1);
+		}
+		madvise(p, size, MADV_DONTNEED);
+		for (turns = 0; turns < 8; turns++)
+			toggle(210, 10);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+
+static void resting(int file)
+{
+	size_t size;
+
+	for (size = 0; size < file_size; size += RESTING * MB)
+		if (!fork())
+			rest(RESTING * MB);
+	pause();
 }
 
 /* Pages that are freed only when memory is short. */
@@ -338,6 +387,70 @@ static void read_part(int fd, off_t at)
 	_exit(0);
 }
 
+/* All that the kernel tells any user of its memory, again and again. */
+static void asks(int file)
+{
+	static const char *const patterns[] = {
+		"/proc/vmstat", "/proc/zoneinfo", "/proc/buddyinfo",
+		"/sys/kernel/mm/cohort/*/*", "/sys/kernel/mm/cohort/*/*/*",
+	};
+	static char text[64 * 1024];
+	glob_t found = { 0 };
+	size_t i;
+	int fd;
+
+	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		glob(patterns[i], i ? GLOB_APPEND : 0, NULL, &found);
+	for (i = 0;; i = (i + 1) % found.gl_pathc) {
+		fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC);
+		while (read(fd, text, sizeof(text)) > 0)
+			;
+		close(fd);
+	}
+}
+
+static void read_own(const char *file, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/%s", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	text[n < 0 ? 0 : n] = '\0';
+	close(fd);
+}
+
+/*
+ * A setuid program complains to where its caller says, and begins with the name by which it
+ * was called. Does that change what a file in /proc says of the caller?
+ */
+static bool speaks_for_caller(const char *file, const char *name)
+{
+	char path[64], before[32], after[32];
+
+	read_own(file, before, sizeof(before));
+	if (!fork()) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", getppid(), file);
+		dup2(open(path, O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+		execl("/bin/su", name, "--no-such-option", NULL);
+		_exit(1);
+	}
+	wait(NULL);
+	read_own(file, after, sizeof(after));
+	return strcmp(before, after);
+}
+
+/* Rights by a setuid program's word, and then memory with what rights there are. */
+static void deputy(int file)
+{
+	write_text("/proc/self/vnode", "untrusted");
+	*gained = speaks_for_caller("cohort_entitled", "1");
+	*gained |= speaks_for_caller("vnode", "trusted");
+	hog(file);
+}
+
 /* What fusermount does for any user. */
 static void mount_for_user(void)
 {
@@ -410,95 +523,19 @@ static void grant_group(void)
 	group = OWN;
 }
 
-/* ---- what the owner of the machine does meanwhile, again and again ---- */
-
-static bool could_write(const char *where, const char *file, const char *text)
-{
-	char path[256];
-	int fd;
-	bool done;
-
-	snprintf(path, sizeof(path), "%s/%s", where, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		die("%s", path);
-	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return done;
-}
-
-static void count_change(bool made)
-{
-	if (made)
-		changes->made++;
-	else
-		changes->refused++;
-	nap(20);
-}
-
-/* Contiguous memory is taken and given back. */
-static void takes_frames(void)
-{
-	char pages[16];
-	glob_t found;
-
-	snprintf(pages, sizeof(pages), "%u", PIECE_PAGES);
-	if (glob(FRAMES, 0, NULL, &found))
-		die(FRAMES);
-	while (!changes->stop) {
-		bool got = could_write(found.gl_pathv[0], "alloc", pages);
-
-		count_change(got);
-		if (got)
-			could_write(found.gl_pathv[0], "free", pages);
-	}
-}
-
-static bool all_movable(const char *block)
-{
-	char path[256], zones[64] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/valid_zones", block);
-	f = fopen(path, "re");
-	if (f && !fgets(zones, sizeof(zones), f))
-		zones[0] = '\0';
-	if (f)
-		fclose(f);
-	return !strncmp(zones, "Movable", strlen("Movable"));
-}
-
-/* Blocks of memory are unplugged and plugged in again, one after the other. */
-static void unplugs(void)
-{
-	glob_t found;
-	size_t i;
-
-	if (glob(BLOCKS, 0, NULL, &found))
-		die(BLOCKS);
-	for (i = 0; !changes->stop; i = (i + 1) % found.gl_pathc) {
-		const char *block = found.gl_pathv[i];
-		bool gone;
-
-		if (!all_movable(block))
-			continue;
-		gone = could_write(block, "online", "0");
-		count_change(gone);
-		if (gone && !could_write(block, "state", "online_movable"))
-			die("%s stays away", block);
-	}
-}
-
 static const struct {
 	const char *name;
 	void (*run)(int file);
 	void (*prepare)(void);
 	void (*owner)(void);
+	unsigned int warm_ms;	/* beyond WARM_MS */
+	const char *denied;	/* what shall not be gained */
 } adversaries[] = {
 	/* by themselves */
 	{ .name = "pipes", .run = pipes },
 	{ .name = "tiny", .run = tiny },
-	{ .name = "adj", .run = adj },
+	{ .name = "adj", .run = adj, .warm_ms = 4000 },
+	{ .name = "resting", .run = resting },
 	{ .name = "lazyfree", .run = lazyfree },
 	{ .name = "locked", .run = locked },
 	{ .name = "hog", .run = hog },
@@ -510,6 +547,8 @@ static const struct {
 	{ .name = "spread", .run = spread },
 	{ .name = "pinned", .run = pinned },
 	{ .name = "copies", .run = copies },
+	{ .name = "asks", .run = asks },
+	{ .name = "deputy", .run = deputy, .denied = "a setuid program gains it no right" },
 	/* with what a user is given */
 	{ .name = "silent", .run = silent, .prepare = mount_for_user },
 	{ .name = "protected", .run = protected, .prepare = grant_group },
@@ -536,30 +575,6 @@ static pid_t start(void (*run)(int file), int file, uid_t uid)
 	_exit(0);
 }
 
-static pid_t start_owner(void (*run)(void))
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		die("fork");
-	if (pid)
-		return pid;
-	run();
-	_exit(0);
-}
-
-/* Whatever was changed is as it was when its owner ends. */
-static void end_owner(pid_t pid)
-{
-	int status = 0;
-
-	changes->stop = true;
-	waitpid(pid, &status, 0);
-	printf("# figure changes %u\n", changes->made);
-	printf("# figure refused %u\n", changes->refused);
-	check(!status, "the machine is as it was");
-}
-
 /* All processes of the adversary's user, however many it has by now. */
 static void end_user(uid_t uid)
 {
@@ -573,11 +588,13 @@ static void end_user(uid_t uid)
 	waitpid(pid, NULL, 0);
 }
 
-/* What a round costs the victim beside the adversary, in us, and what becomes of both. */
+/* What a round costs the victim beside the adversary, and what becomes of both. */
 static void measure(size_t i, pid_t hurt, int file, unsigned int seconds)
 {
+	uint64_t kills = number_of("/proc/vmstat", "oom_kill");
 	pid_t bad, owner = 0;
-	double beside;
+	struct cost beside;
+	bool goes_on;
 
 	if (adversaries[i].prepare)
 		adversaries[i].prepare();
@@ -585,12 +602,19 @@ static void measure(size_t i, pid_t hurt, int file, unsigned int seconds)
 	close(fuse);
 	if (adversaries[i].owner)
 		owner = start_owner(adversaries[i].owner);
-	nap(1000);
-	beside = round_us(hurt, seconds);
-	printf("# cost round_us %.1f\n", beside);
-	check(beside > 0, "the victim goes on");
+	nap(WARM_MS + adversaries[i].warm_ms);
+	goes_on = cost_now(seconds, &beside);
+	kills = number_of("/proc/vmstat", "oom_kill") - kills;
+	if (goes_on)
+		tell_cost(&beside);
+	check(goes_on, "the victim goes on");
 	check(waitpid(hurt, NULL, WNOHANG) == 0, "the victim lives");
 	printf("# the adversary %s\n", waitpid(bad, NULL, WNOHANG) ? "has ended" : "goes on");
+	/* Where the first policy has some, too, that is no difference. */
+	printf("# figure kills %llu\n", (unsigned long long)kills);
+	check(!kills, "nothing is killed for want of memory");
+	if (adversaries[i].denied)
+		check(!*gained, adversaries[i].denied);
 	if (owner)
 		end_owner(owner);
 }
@@ -605,6 +629,7 @@ static void clear(pid_t hurt)
 		;
 	rmdir(OWN);
 	rmdir(GRANTED);
+	rmdir(VICTIM_GROUP);
 }
 
 static size_t find_adversary(int argc, char **argv)
@@ -623,12 +648,14 @@ int main(int argc, char **argv)
 	size_t i = find_adversary(argc, argv);
 	unsigned int seconds = atoi(argv[2]);
 	uint64_t before, after, wanted;
+	struct cost alone;
 	pid_t hurt;
 	int mine, theirs;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	rounds = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	changes = (void *)(rounds + 1);
+	told = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	changes = (void *)(told + 1);
+	gained = (void *)(changes + 1);
 	file_size = meminfo_kb("MemTotal") * 1024 / 2 / MB * MB;
 	heap_size = file_size / 2;
 	mine = make_file("victim.data", VICTIM_FILE);
@@ -639,9 +666,12 @@ int main(int argc, char **argv)
 	/* Memory is full when it begins. */
 	close(make_file("adversary.data", file_size));
 	hurt = start(victim, mine, 0);
-	while (*rounds < WARM_ROUNDS)
+	while (told->rounds < WARM_ROUNDS)
 		nap(10);
-	printf("# alone %.1f us a round\n", round_us(hurt, seconds));
+	if (!cost_now(seconds, &alone))
+		die("the victim makes no round");
+	printf("# alone %.1f us a round, %.1f us of waits, %.1f us for a ms of users\n",
+	       alone.cpu_us, alone.wait_us, alone.users_us);
 	measure(i, hurt, theirs, seconds);
 	clear(hurt);
 	wanted = before - before * LOST_PERCENT / 100;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The victim of a program, another user's process: it faults and frees memory
- * and reads its file. What a round of that costs it, and whether memory that
- * somebody held is back, is asked here.
+ * and reads its file. Where it stands is asked at the end of a round; whether
+ * memory that somebody held is back is asked here, too.
  */
 #ifndef VICTIM_H
 #define VICTIM_H
@@ -26,16 +26,31 @@
 
 #define MB (1024UL * 1024UL)
 #define PAGE 4096UL
+#define GROUPS "/sys/fs/cgroup"
 #define VICTIM_UID 1001
 #define VICTIM_HEAP (4 * MB)
 #define VICTIM_FILE (32 * MB)
+/* A control group of its own, which no controller has: the kernel tells of stalls by group. */
+#define VICTIM_GROUP GROUPS "/victim"
 #define WARM_ROUNDS 4
 /* Of what was available before: the kernel's own caches, and pages on their way. */
 #define LOST_PERCENT 3
 #define SETTLE_S 20
 
-/* What the victim tells: rounds so far. */
-static volatile uint64_t *rounds;
+/* The end of one of the victim's rounds. */
+struct moment {
+	uint64_t rounds;	/* so far */
+	uint64_t wall_ns;
+	uint64_t cpu_ns;	/* CPU time that it had */
+	uint64_t queued_ns;	/* for which it could have run, and something else did */
+};
+
+/* What the victim tells: rounds so far, and the end of the next one if that is asked for. */
+static volatile struct told {
+	uint64_t rounds;
+	bool asked;
+	struct moment moment;
+} *told;
 static unsigned int checks;
 
 static void die(const char *fmt, ...)
@@ -96,29 +111,39 @@ static int make_file(const char *path, size_t size)
 	return fd;
 }
 
-static uint64_t meminfo_kb(const char *name)
+/* A number by its name, out of /proc/meminfo or /proc/vmstat. */
+static uint64_t number_of(const char *path, const char *name)
 {
+	size_t length = strlen(name);
 	char line[128];
 	uint64_t value = 0;
-	FILE *f = fopen("/proc/meminfo", "re");
+	FILE *f = fopen(path, "re");
 
 	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
-			value = strtoull(line + strlen(name) + 1, NULL, 10);
+		if (!strncmp(line, name, length) && strchr(": ", line[length]))
+			value = strtoull(line + length + 1, NULL, 10);
 	if (f)
 		fclose(f);
 	return value;
 }
 
-static void write_text(const char *path, const char *text)
+static uint64_t meminfo_kb(const char *name)
+{
+	return number_of("/proc/meminfo", name);
+}
+
+static bool write_text(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done;
 
 	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
+		return false;
+	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (!done)
 		printf("# %s: %s\n", path, strerror(errno));
 	close(fd);
+	return done;
 }
 
 static void become(uid_t uid)
@@ -128,12 +153,36 @@ static void become(uid_t uid)
 		die("uid %u", uid);
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	return clock_gettime(clock, &ts) ? 0 : ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* Of a group of one process some is waiting for a CPU when that one is. */
+static uint64_t queued_ns(int pressure)
+{
+	char text[256] = "";
+	const char *total;
+
+	if (pread(pressure, text, sizeof(text) - 1, 0) < 0)
+		return 0;
+	total = strstr(text, "total=");
+	return total ? strtoull(total + strlen("total="), NULL, 10) * 1000 : 0;
+}
+
 static void victim(int file)
 {
 	static char buffer[64 * 1024];
 	char *p = map(VICTIM_HEAP);
+	int pressure;
 	off_t at;
 
+	mkdir(VICTIM_GROUP, 0755);
+	pressure = open(VICTIM_GROUP "/cpu.pressure", O_RDONLY | O_CLOEXEC);
+	if (pressure < 0 || !write_text(VICTIM_GROUP "/cgroup.procs", "0"))
+		die(VICTIM_GROUP);
 	become(VICTIM_UID);
 	for (;;) {
 		touch(p, VICTIM_HEAP);
@@ -141,30 +190,15 @@ static void victim(int file)
 		for (at = 0; at < (off_t)VICTIM_FILE; at += VICTIM_FILE / 64)
 			if (pread(file, buffer, sizeof(buffer), at) < 0)
 				_exit(1);
-		++*rounds;
+		++told->rounds;
+		if (!told->asked)
+			continue;
+		told->moment = (struct moment){
+			told->rounds, clock_ns(CLOCK_MONOTONIC),
+			clock_ns(CLOCK_PROCESS_CPUTIME_ID), queued_ns(pressure),
+		};
+		told->asked = false;
 	}
-}
-
-/* The victim's CPU time, in ns: what else runs on its CPU costs it time, and no memory. */
-static uint64_t victim_ns(pid_t pid)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
-/* What a round costs the victim now, in us of its CPU time; 0 if it makes none. */
-static double round_us(pid_t pid, unsigned int seconds)
-{
-	uint64_t before = *rounds, ns = victim_ns(pid);
-
-	nap(seconds * 1000);
-	if (*rounds == before)
-		return 0;
-	return (victim_ns(pid) - ns) / 1e3 / (*rounds - before);
 }
 
 static uint64_t available_kb(void)

@@ -52,3 +52,24 @@ def test_every_step_of_a_day_of_debian_passes(cohort: Callable[..., Outcome]) ->
     for case in told["cases"]:
         assert set(told["figures"]) - {"huge_pages"} <= set(case["figures"]), case["name"]
     assert told["figures"]["kills"]["value"] == 0
+
+
+@pytest.mark.night
+def test_an_adversary_tells_costs_waits_and_kills(cohort: Callable[..., Outcome]) -> None:
+    """Of the guest's own time, in which a victim that is not held up has hardly a wait."""
+    done = cohort("suite", "adversaries", "--case", "asks", "--policies", "none", "--json")
+    if done.code == Skipped.exit_code:
+        pytest.skip(done.stderr)
+    assert done.code == 0, done.stderr
+    (case,) = json.loads(done.stdout)["policies"]["none"]["cases"]
+    assert {check["text"] for check in case["checks"]} >= {
+        "the victim goes on",
+        "nothing is killed for want of memory",
+        "all memory is back",
+    }
+    assert {check["status"] for check in case["checks"]} == {"pass"}
+    costs, wait = case["costs"], case["figures"]["wait_us"]["value"]
+    assert costs["whole_us"] == pytest.approx(costs["round_us"] + wait, abs=0.2)
+    assert wait < costs["round_us"]
+    assert 1000 <= costs["users_us"] < 1200
+    assert case["figures"]["kills"]["value"] == 0

@@ -10,7 +10,7 @@ from cohort.errors import Failed, UsageError
 from cohort.results.records import write_set
 from cohort.results.sheet import Sheet
 from cohort.results.suites import metrics_of, of_suite
-from cohort.suites.results import Case, Check, Figure, Outcome
+from cohort.suites.results import LEAKS, Case, Check, Figure, Outcome
 from cohort.suites.schema import load_suite
 
 NAMES = list(load_suite("userland").case)
@@ -105,6 +105,13 @@ def test_runs_that_nobody_could_repeat_are_refused(tmp_path: Path) -> None:
         of_suite(tmp_path / "two")
 
 
+def test_the_look_for_leaks_is_no_case_of_the_suite(tmp_path: Path) -> None:
+    left(tmp_path, "none", 1, [*NAMES, LEAKS], debug=True)
+    (none,) = of_suite(tmp_path)
+    assert none.launches == len(NAMES)
+    assert none.command.endswith("--debug")
+
+
 def test_figures_without_a_metric_are_left_out() -> None:
     suite = load_suite("userland")
     case = Case("a", "pass", figures={"s": Figure(1.5, "s"), "other": Figure(3)})
@@ -116,10 +123,13 @@ def test_figures_without_a_metric_are_left_out() -> None:
 
 def test_what_a_case_costs_is_a_metric_of_its_own() -> None:
     suite = load_suite("changes")
-    case = Case("frames", "pass", costs={"round_us": 41.5}, figures={"changes": Figure(3)})
-    outcome = Outcome("none", (case,))
+    figures = {"changes": Figure(3), "wait_us": Figure(7.5, "us"), "kills": Figure(2)}
+    costs = {"round_us": 41.5, "whole_us": 49.0, "users_us": 1003.5}
+    outcome = Outcome("none", (Case("frames", "pass", costs=costs, figures=figures),))
     found = metrics_of(suite, outcome, outcome)
     assert (found["changes_frames_round_us"], found["changes_frames_changes"]) == (41.5, 3)
+    assert (found["changes_frames_wait_us"], found["changes_frames_users_us"]) == (7.5, 1003.5)
+    assert found["changes_kills"] == 2
 
 
 def test_cases_and_checks_are_counted_and_compared_with_the_first_policy() -> None:

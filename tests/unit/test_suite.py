@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import re
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,7 +26,13 @@ from cohort.policy import Policy, load_policy
 from cohort.suites import output, programs, results, root, runner, selftests
 from cohort.suites.results import Case, Check, Figure, Outcome, differences
 from cohort.suites.runner import Plan
-from cohort.suites.schema import Suite, load_directory, load_suite, suite_names
+from cohort.suites.schema import (
+    COMMAND_CHARS,
+    Suite,
+    load_directory,
+    load_suite,
+    suite_names,
+)
 from cohort.vm import guest
 from cohort.vm.machine import LARGE_PAGE, VmSpec
 from tests_support import Outcome as Ended
@@ -87,6 +95,19 @@ def test_a_directory_is_a_suite_of_its_programs(tmp_path: Path) -> None:
     assert suite.case == {"one": "./one", "two": "./two"}
     assert suite.files == tmp_path
     assert load_directory(TWO, "two").files == TWO
+
+
+def test_suites_of_the_guide_are_well_formed(tmp_path: Path) -> None:
+    """Its examples, each with the scripts that it shows for them."""
+    text = (paths.ROOT / "docs" / "how-to" / "run-a-suite.md").read_text(encoding="utf-8")
+    found = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(found) > 4
+    for written in found:
+        (tmp_path / "suite.toml").write_text(written)
+        assert load_directory(tmp_path, "mine").case
+    for script in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        done = host.run(["sh", "-n", "-c", script])
+        assert (done.returncode, done.stderr) == (0, ""), script
 
 
 def test_what_cannot_be_called_by_its_name_is_told(tmp_path: Path) -> None:
@@ -341,6 +362,84 @@ def test_a_policy_that_the_machine_cannot_have_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="policy vnode: cmdline"):
         plan.machine.check(load_policy("vnode"))
     assert "panic_on_warn=1" in plan.words(load_policy("none"))
+
+
+def test_a_kernel_with_every_checker_is_asked_for_leaks_behind_the_cases(tmp_path: Path) -> None:
+    suite = SUITE.model_copy(update={"skip": [77]})
+    plan = Plan(suite, tmp_path, None, [], runner.Machine(2, 512, debug=True))
+    lines = runner.render_conf(plan, load_policy("none"), ["c", results.LEAKS]).splitlines()
+    assert lines[-2] == "case c 120 ./c"
+    assert lines[-1].startswith("case _kmemleak 900 [ -w /sys/kernel/debug/kmemleak ] || exit 77; ")
+    assert len(lines[-1]) < COMMAND_CHARS
+    with pytest.raises(UsageError, match="is no name of a case"):
+        (tmp_path / "suite.toml").write_text(f'title = "t"\n[case]\n{results.LEAKS} = "true"\n')
+        load_directory(tmp_path, "mine")
+
+
+OWN_LEAK = """unreferenced object 0xffff888004e08000 (size 192):
+  comm "swapper/0", pid 1, jiffies 4294892300
+  backtrace (crc 0):
+    [<00000000a1b2c3d4>] cohort_room_make+0x3c/0x160
+    [<00000000a1b2c3d5>] kernel_init+0x1a/0x1c0
+"""
+
+
+@pytest.mark.parametrize(
+    ("leaks", "code", "said"),
+    [
+        (None, 4, ""),
+        ("", 0, ""),
+        (OWN_LEAK.replace("cohort_", "other_"), 0, ""),
+        (OWN_LEAK, 1, "[<00000000a1b2c3d4>] cohort_room_make+0x3c/0x160\n"),
+    ],
+)
+def test_only_leaks_that_name_cohort_are_complaints(
+    tmp_path: Path, leaks: str | None, code: int, said: str
+) -> None:
+    """Run by a shell, with files in the places of the kernel's."""
+    kmemleak, log, fast = tmp_path / "kmemleak", tmp_path / "kmsg", tmp_path / "bin"
+    if leaks is not None:
+        kmemleak.write_text(leaks)
+    fast.mkdir()
+    (fast / "sleep").write_text("#!/bin/sh\n")
+    (fast / "sleep").chmod(0o755)
+    command = runner.leaks_command(4, str(kmemleak), str(log))
+    path = f"{fast}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", command], env={"PATH": path}, text=True, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, said, "")
+    assert not leaks or kmemleak.read_text() == f"{leaks}scan\nscan\n"
+    console = f"[ 1.0][ T1] suite: case {results.LEAKS}\n"
+    console += log.read_text().replace("<2>", "[ 1.1][ T2] ") if log.is_file() else ""
+    (case,) = results.cases_of(SUITE, [_begin(results.LEAKS), _end(results.LEAKS, code)], console)
+    assert case.status == {4: "skip", 0: "pass", 1: "splat"}[code]
+    assert [f"BUG: leaked by {x}" for x in said.splitlines()] == list(case.complaints)
+
+
+def test_leaks_are_asked_for_once_all_cases_are_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(
+        spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None], stop: threading.Event
+    ) -> float:
+        conf = (spec.run_dir / "suite.conf").read_text()
+        asked.append(re.findall(r"^case (\S+)", conf, re.MULTILINE))
+        if len(asked) == 1:
+            _write(spec, watch, [_begin("a"), _end("a", 0), _begin("b")])
+            raise GuestError("the guest died before its end")
+        _write(spec, watch, [y for x in asked[-1] for y in (_begin(x), _end(x, 0))])
+        return 1.0
+
+    monkeypatch.setattr(guest, "run", run)
+    plan = replace(_plan(tmp_path), machine=runner.Machine(2, 512, debug=True))
+    done = runner.run(
+        plan, load_policy("none"), KERNEL, tmp_path / "none", lambda *_: None, threading.Event()
+    )
+    assert asked == [["a", "b", "c", "_kmemleak"], ["c", "_kmemleak"]]
+    assert [case.name for case in done.cases] == ["a", "b", "c", "_kmemleak"]
 
 
 KERNEL = Kernel(Path("bzImage"), Path(".config"), "6.12.117", "id", "tree", "x86_64")

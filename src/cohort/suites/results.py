@@ -19,6 +19,8 @@ FAILURES: frozenset[Status] = frozenset({"fail", "timeout", "splat", "died"})
 TIMEOUT = -1
 """The guest's status of a case that took too long."""
 TAIL_LINES = 15
+LEAKS = "_kmemleak"
+"""The case behind the others on a kernel with every checker; no suite can have one of that name."""
 
 _TAP = re.compile(r"^\s*(not ok|ok) (\d+)\b[ -]*([^#]*?)\s*(?:#\s*(SKIP|XFAIL|TODO)?.*)?$", re.I)
 _FIGURE = re.compile(r"^# figure ([a-z0-9_]+) ([0-9]+(?:\.[0-9]+)?)(?: (\S+))?$")

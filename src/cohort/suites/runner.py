@@ -17,7 +17,7 @@ from cohort.policy import MOST_MEMORY_MB, Policy
 from cohort.results.record_schema import check_file
 from cohort.runs import Engine, Here
 from cohort.suites import results
-from cohort.suites.results import Case, Outcome
+from cohort.suites.results import LEAKS, Case, Outcome
 from cohort.suites.schema import Suite
 from cohort.vm import guest, machine
 from cohort.vm.boot import Boot, Count
@@ -30,10 +30,13 @@ SETUP_LIMIT_S = 600.0
 SILENT_S = 600.0
 """On top of the longest case: a guest with every check on a busy host says little."""
 CASE_SLACK_S = 60.0
+LEAKS_LIMIT_S = 900
+"""For two walks over all memory on a kernel with every check."""
 
 # On a busy host the timer's interrupt comes too late for the kernel's own test.
 WORDS = ("no_timer_check",)
 DEBUG_WORDS = ("panic_on_warn=1", "page_owner=on", "page_poison=1")
+_KMEMLEAK = "/sys/kernel/debug/kmemleak"
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,33 @@ def _knobs(plan: Plan, policy: Policy) -> list[str]:
     return [f"write {path} {value}" for path, value in knobs]
 
 
+def leaks_command(skipped: int, kmemleak: str = _KMEMLEAK, log: str = "/dev/kmsg") -> str:
+    """What asks a kernel for objects that nothing points to any longer, twice, as the first look
+    may have met one on its way, and after those that are too young for it. Lines that name Cohort
+    are complaints of the kernel. `skipped` is the exit code where it looks for none."""
+    return (
+        f"[ -w {kmemleak} ] || exit {skipped}; sleep 6; echo scan >>{kmemleak} || exit {skipped}; "
+        f"sleep 1; echo scan >>{kmemleak}; grep -q cohort_ {kmemleak} || exit 0; "
+        f"grep cohort_ {kmemleak} | while read -r line; do "
+        f'echo "$line"; echo "<2>BUG: leaked by $line" >>{log}; done; exit 1'
+    )
+
+
 def render_conf(plan: Plan, policy: Policy, cases: Sequence[str]) -> str:
     """The text of /suite.conf: the policy's knobs, the suite's setup and these of its cases."""
     suite = plan.suite
     lines = [] if plan.image is None else [f"root {machine.PMEM}"]
     lines += _knobs(plan, policy)
     lines += [f"setup {command}" for command in suite.setup]
-    lines += [f"case {name} {suite.limit_of(name)} {suite.case[name]}" for name in cases]
+    for name in cases:
+        command = suite.case.get(name) or leaks_command(next(iter(suite.skip), 0))
+        lines.append(f"case {name} {_limit(suite, name)} {command}")
     return "\n".join(lines) + "\n"
+
+
+def _limit(suite: Suite, name: str) -> int:
+    """Seconds that a case may take."""
+    return LEAKS_LIMIT_S if name == LEAKS else suite.limit_of(name)
 
 
 def expect(plan: Plan, policies: Sequence[Policy]) -> None:
@@ -134,7 +156,8 @@ def run(
     update: Update,
     stop: threading.Event,
 ) -> Outcome:
-    """Run every case under the policy; each boot leaves a directory in `directory`.
+    """Run every case under the policy; each boot leaves a directory in `directory`. A kernel with
+    every checker is asked for leaks behind the last one.
 
     A case that its guest does not outlive has died, also if it had ended and no other had begun,
     and the next guest begins after it. Raises GuestError for a guest that does not come to its
@@ -143,7 +166,7 @@ def run(
     shutil.rmtree(directory, ignore_errors=True)
     cases: list[Case] = []
     boots = 0
-    names = list(plan.suite.case)
+    names = [*plan.suite.case, *((LEAKS,) if plan.machine.debug else ())]
 
     def count(done: int) -> None:
         update(len(cases) + done, len(names))
@@ -205,9 +228,9 @@ def _cases(plan: Plan, spec: VmSpec) -> list[Case]:
 
 def _limits(suite: Suite, names: Sequence[str]) -> guest.Limits:
     """Time enough for every case to run into its own limit."""
-    whole = sum(suite.limit_of(name) + CASE_SLACK_S for name in names)
+    whole = sum(_limit(suite, name) + CASE_SLACK_S for name in names)
     setup = SETUP_LIMIT_S * len(suite.setup)
-    longest = max(suite.limit_of(name) for name in names)
+    longest = max(_limit(suite, name) for name in names)
     return guest.Limits(BOOT_LIMIT_S + setup + whole, SILENT_S + longest)
 
 
