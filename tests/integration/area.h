@@ -71,14 +71,19 @@ static inline double now_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
+static inline int open_heap(const char *heap)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), HEAPS "%s", heap);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 static inline int heap_alloc(const char *heap, size_t bytes)
 {
 	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
-	char path[64];
-	int fd, err = 0;
+	int fd = open_heap(heap), err = 0;
 
-	snprintf(path, sizeof(path), HEAPS "%s", heap);
-	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return -errno;
 	if (ioctl(fd, DMA_HEAP_IOCTL_ALLOC, &data))

@@ -4,9 +4,15 @@
  * /dev/pmem0.  Pieces are there whatever an ordinary user holds, and the copies that the
  * frames hold meanwhile are never those of what a file has no more: pages are written,
  * directly too, punched out, cut off and read by many while memory is short.  Prints
- * "ok WHAT" or "not ok WHAT", a line a claim, and "note NAME VALUE" for what was measured.
+ * "ok WHAT" or "not ok WHAT", a line a claim, "adversary NAME WORD VALUE ..." for the pieces
+ * that were asked for beside one user, and "note NAME VALUE" for what was measured.
+ *
+ * Words of the kernel's command line: pieces=N beside each user, heap=NAME (one that promises
+ * nothing is only measured), beside=NAME for one of the users, only_pieces=1, and few=1 on a
+ * kernel that checks itself.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -25,13 +31,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "area.h"
+#include "adversaries.h"
 
 #define KEPT_MB 64
-#define BIG_MB 300
+#define MOST 10000	/* pieces that are asked for beside one user */
 #define READERS 2
 #define WRITES_MS 30000	/* at most: a checked kernel on a busy host is slow */
+#define BEGUN_MS 60000	/* the same for a user to hold what it is to hold */
 #define STAMPED 16384	/* pages of the file whose content is checked */
+#define BUFFER "/sys/kernel/mm/cohort/buffer/"
+#define KPF_LOCKED 0
+#define HALF 50		/* percent of the page cache, at least, that are dirty beside "dirty" */
 
 /* What a page of the file may hold: of two versions while it is written. */
 struct versions {
@@ -46,33 +56,15 @@ struct stamp {
 	uint32_t version;	/* 0 in a hole */
 };
 
+/* How long requests took, in us; and how much of the page cache was dirty then, in percent. */
+struct figures {
+	int asked, given, clean;
+	uint32_t all[MOST], finding[MOST], dirty[MOST];
+};
+
 static struct versions *versions;
-static int nr_pieces = 60, nr_writes = 30000;	/* a tenth of them with few=1 */
-
-static void make_big(const char *path, unsigned long mb)
-{
-	static char buffer[MB];
-	int fd = open(path, O_RDWR | O_CREAT, 0644);
-	unsigned long i;
-
-	memset(buffer, 'b', sizeof(buffer));
-	for (i = 0; i < mb; i++)
-		if (write(fd, buffer, sizeof(buffer)) != sizeof(buffer))
-			printf("not ok write: %s\n", strerror(errno));
-	fsync(fd);
-	close(fd);
-}
-
-static void read_big(const char *path, unsigned long mb)
-{
-	static char buffer[64 * 1024];
-	int fd = open(path, O_RDONLY);
-
-	for (mb *= 16; fd >= 0 && mb-- && read(fd, buffer, sizeof(buffer)) > 0;)
-		;
-	if (fd >= 0)
-		close(fd);
-}
+static int nr_pieces = 5, nr_writes = 30000;
+static const char *heap = "pcpa-contig";
 
 static pid_t child(void (*work)(void))
 {
@@ -85,116 +77,243 @@ static pid_t child(void (*work)(void))
 	return pid;
 }
 
-/* adversaries, users with no rights */
-
-static void ordinary(void)
-{
-	if (setgid(1000) || setuid(1000))
-		_exit(1);
-}
-
-static void evicts(void)
-{
-	ordinary();
-	for (;;)
-		read_big("/data/big", BIG_MB);
-}
-
 /* A little more than fits beside what others take. */
 static void evicts_slowly(void)
 {
-	ordinary();
-	for (;;)
-		read_big("/data/big", 140);
-}
-
-/* As many pages of the file as pipes hold. */
-static void holds_pipes(void)
-{
-	char *map;
-	int fd[2], file, i;
+	static char buffer[64 * 1024];
+	int fd = open(BIG, O_RDONLY);
 
 	ordinary();
-	file = open("/data/big", O_RDONLY);
-	map = mmap(NULL, BIG_MB * MB, PROT_READ, MAP_SHARED, file, 0);
-	for (i = 0; i < 400 && !pipe(fd); i++) {
-		struct iovec iov = { map + (unsigned long)i * 16 * PAGE, 16 * PAGE };
-		loff_t at = (loff_t)(i + 400) * 16 * PAGE;
-
-		if (i % 2)
-			vmsplice(fd[1], &iov, 1, SPLICE_F_NONBLOCK);
-		else
-			splice(file, &at, fd[1], NULL, 16 * PAGE, SPLICE_F_NONBLOCK);
-	}
-	pause();
+	for (;; lseek(fd, 0, SEEK_SET))
+		while (lseek(fd, 0, SEEK_CUR) < (off_t)(140 * MB) &&
+		       read(fd, buffer, sizeof(buffer)) > 0)
+			;
 }
 
-static void locks(void)
+static void takes_much(void)
 {
-	char *map;
-	int file;
-
+	tell_none();
 	ordinary();
-	file = open("/data/big", O_RDONLY);
-	map = mmap(NULL, 8 * MB, PROT_READ, MAP_SHARED, file, 100 * MB);
-	mlock(map, 7 * MB);
-	pause();
+	takes();
 }
 
-static void dirties(void)
-{
-	static char buffer[MB];
-	int fd = open("/data/dirty", O_RDWR | O_CREAT, 0644);
-	unsigned long i;
+/* what users hold */
 
-	ordinary();
-	for (i = 0;; i++)
-		if (pwrite(fd, buffer, sizeof(buffer), i % 64 * MB) < 0)
-			pause();
+static long word_of(const char *path, const char *word)
+{
+	static char text[16384];
+	char *at;
+
+	get(path, text, sizeof(text));
+	at = strstr(text, word);
+	return at ? atol(at + strlen(word)) : 0;
 }
 
-static void takes(void)
+static uint32_t dirty_pct(void)
 {
-	size_t i, size = 200 * MB;
-	volatile char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long cache = word_of("/proc/meminfo", "\nActive(file):") +
+		     word_of("/proc/meminfo", "\nInactive(file):");
+	long dirty = word_of("/proc/meminfo", "\nDirty:") + word_of("/proc/meminfo", "\nWriteback:");
 
-	ordinary();
-	for (;; sleep(1))
-		for (i = 0; i < size; i += PAGE)
-			p[i]++;
+	return cache ? 100 * dirty / cache : 0;
 }
 
-static void pieces(void)
+/* Of all memory. */
+static unsigned long locked_kb(void)
 {
-	void (*const adversaries[])(void) = { evicts, holds_pipes, locks, dirties, takes };
-	enum { NR = sizeof(adversaries) / sizeof(adversaries[0]) };
-	pid_t pid[NR];
-	double start, longest = 0;
-	int i, fd, got = 0, clean = 0;
+	static uint64_t flags[4096];
+	int fd = open("/proc/kpageflags", O_RDONLY);
+	unsigned long nr = 0;
+	ssize_t n, i;
 
-	for (i = 0; i < NR; i++)
-		pid[i] = child(adversaries[i]);
-	sleep(3);
-	for (i = 0; i < nr_pieces; i++) {
-		start = now_ms();
-		fd = heap_alloc("pcpa-contig", KEPT_MB * MB);
-		start = now_ms() - start;
-		longest = start > longest ? start : longest;
-		if (fd < 0) {
-			printf("note refused %d\n", fd);
+	while (fd >= 0 && (n = read(fd, flags, sizeof(flags))) > 0)
+		for (i = 0; i < n / (ssize_t)sizeof(flags[0]); i++)
+			nr += flags[i] >> KPF_LOCKED & 1;
+	close(fd);
+	return nr * PAGE / 1024;
+}
+
+/* So many that a user could have pinned them; one that lets go pins others soon. */
+static bool pinned(void)
+{
+	int i;
+
+	for (i = 0; i < 500; i++, nap(10))
+		if (word_of("/proc/vmstat", "nr_foll_pin_acquired ") -
+		    word_of("/proc/vmstat", "nr_foll_pin_released ") >= 1024)
+			return true;
+	return false;
+}
+
+/* Of the file system's journal so far. */
+static long transactions(void)
+{
+	DIR *dir = opendir("/proc/fs/jbd2");
+	struct dirent *entry;
+	char path[300], text[64] = "";
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
 			continue;
+		snprintf(path, sizeof(path), "/proc/fs/jbd2/%s/info", entry->d_name);
+		get(path, text, sizeof(text));
+	}
+	if (dir)
+		closedir(dir);
+	return atol(text);
+}
+
+static void claim_of(const char *name, bool held, const char *what)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s: %s", name, what);
+	claim(held, text);
+}
+
+static bool is(const char *name, const char *other)
+{
+	return !strcmp(name, other);
+}
+
+/* That it does what its name says, seen by the kernel's counts. */
+static void claim_held(const char *name, const struct figures *f, long commits)
+{
+	if (is(name, "fuse-reads"))
+		claim_of(name, locked_kb() >= READS * 1024 / 2, "its folios are locked");
+	if (is(name, "ring-pins") || is(name, "gup-pins"))
+		claim_of(name, pinned(), "pages are pinned");
+	if (is(name, "mlock"))
+		claim_of(name, word_of("/proc/meminfo", "\nMlocked:") >= LOCKED_MB * 1024,
+			 "pages are locked in memory");
+	if (is(name, "dirty"))
+		claim_of(name, f->dirty[f->asked / 2] >= HALF, "half of the page cache is dirty");
+	if (is(name, "journal"))
+		claim_of(name, transactions() > commits, "the journal commits");
+}
+
+/* pieces */
+
+static int ascending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint32_t now_us(void)
+{
+	return now_ms() * 1000;
+}
+
+/* One request: how long it took, and how much of that was not zeroing. */
+static int timed(int dev, struct figures *f)
+{
+	struct dma_heap_allocation_data data = { .len = KEPT_MB * MB, .fd_flags = O_RDWR | O_CLOEXEC };
+	long zero = word_of(BUFFER "zero_ns", "");
+	uint32_t us = now_us();
+	int err = ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
+
+	us = now_us() - us;
+	zero = (word_of(BUFFER "zero_ns", "") - zero) / 1000;
+	f->all[f->asked] = us;
+	f->finding[f->asked++] = us - (zero < us ? zero : us);
+	return err ? -1 : (int)data.fd;
+}
+
+static void ask(int dev, struct figures *f)
+{
+	int i, fd;
+
+	for (i = 0; i < nr_pieces; i++) {
+		f->dirty[i] = dirty_pct();
+		fd = timed(dev, f);
+		if (fd >= 0) {
+			f->given++;
+			f->clean += i % 10 || zeroed(fd, KEPT_MB * MB);
+			close(fd);
 		}
-		got++;
-		clean += i % 10 || zeroed(fd, KEPT_MB * MB);
-		close(fd);
 		usleep(50000);
 	}
-	for (i = 0; i < NR; i++)
-		end(pid[i]);
-	printf("note got %d\nnote longest_ms %.1f\nnote stored %ld\n", got, longest,
-	       stat_of("copies_stored"));
-	claim(got == nr_pieces, "every piece is granted, whatever users hold");
-	claim(clean == nr_pieces, "each is zeroed");
+	qsort(f->all, f->asked, sizeof(f->all[0]), ascending);
+	qsort(f->finding, f->asked, sizeof(f->finding[0]), ascending);
+	qsort(f->dirty, f->asked, sizeof(f->dirty[0]), ascending);
+}
+
+/* "adversary NAME WORD VALUE ...": us, of all that were asked for. */
+static void print_figures(const char *name, unsigned long kb, const struct figures *f, long area)
+{
+	int half = f->asked / 2, most = f->asked * 99 / 100, last = f->asked - 1;
+
+	printf("adversary %s held_kb %lu dirty_pct %u asked %d given %d p50 %u p99 %u longest %u",
+	       name, kb, f->dirty[half], f->asked, f->given, f->all[half], f->all[most],
+	       f->all[last]);
+	if (f->finding[half] != f->all[half])	/* the heap tells how long it zeroed */
+		printf(" finding_p50 %u finding_p99 %u finding_longest %u", f->finding[half],
+		       f->finding[most], f->finding[last]);
+	if (area)
+		printf(" of_area_pct %ld", area * 100 / ((long)(KEPT_MB * MB / PAGE) * f->given));
+	printf("\n");
+}
+
+/* The page cache is full when they come; they have begun before a piece is asked for. */
+static void beside(const char *name, const struct adversary *first, int nr)
+{
+	static struct figures figures, none;
+	static atomic_ulong *told;
+	bool promised = strncmp(heap, "pcpa", strlen("pcpa")) == 0, begun = false;
+	long commits = transactions(), area = stat_of("granted");
+	int dev = open_heap(heap), i, waited;
+	unsigned long kb = 0;
+	pid_t pid[NR_ADVERSARIES];
+
+	figures = none;
+	told = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	put("/proc/sys/vm/drop_caches", "3");
+	read_big();
+	for (i = 0; i < nr; i++)
+		pid[i] = there(&first[i]) ? let_in(&first[i], &told[i]) : 0;
+	for (waited = 0; !begun && waited < BEGUN_MS; waited += 100) {
+		nap(100);
+		begun = !is(name, "dirty") || dirty_pct() >= HALF + 5;
+		for (i = 0; i < nr; i++)
+			begun &= !pid[i] || told[i] >= first[i].least_kb;
+	}
+	ask(dev, &figures);
+	for (i = 0; i < nr; i++)
+		kb += told[i];
+	print_figures(name, kb, &figures, stat_of("granted") - area);
+	claim_of(name, begun, "it holds what it is to hold");
+	claim_held(name, &figures, commits);
+	for (i = 0; i < nr; i++)
+		if (pid[i])
+			end_group(pid[i]);
+	close(dev);
+	munmap(told, PAGE);
+	if (!promised)
+		return;
+	claim_of(name, figures.given == nr_pieces, "every piece is given");
+	claim_of(name, figures.clean == nr_pieces, "each is zeroed");
+}
+
+/* Each of the users alone, and all of them at once. */
+static void pieces(void)
+{
+	const char *only = getenv("beside");
+	int i;
+
+	put(BUFFER "enabled", "1");
+	for (i = 0; i < NR_ADVERSARIES; i++) {
+		if (!there(&adversaries[i]))
+			printf("note lacks %s\n", adversaries[i].name);
+		else if (!only || is(only, adversaries[i].name))
+			beside(adversaries[i].name, &adversaries[i], 1);
+	}
+	if (!only || is(only, "all"))
+		beside("all", adversaries, NR_ADVERSARIES);
+	if (!is(heap, "pcpa-contig"))
+		return;
+	printf("note stored %ld\n", stat_of("copies_stored"));
 	claim(stat_of("contig_fail") == 0, "no place was looked for elsewhere");
 	claim(says("contig_client_kb", "0"), "what comes back is there again");
 }
@@ -284,7 +403,7 @@ static void contents(void)
 	for (i = 0; i < READERS; i++)
 		pid[i] = child(checks);
 	pid[i++] = child(evicts_slowly);
-	pid[i++] = child(takes);
+	pid[i++] = child(takes_much);
 	begun = now_ms();
 	for (i = 0; i < nr_writes && now_ms() - begun < WRITES_MS; i++) {
 		uint32_t page = rand_r(&seed) % STAMPED;
@@ -325,15 +444,23 @@ static void contents(void)
 int main(void)
 {
 	begin();
+	if (getenv("heap"))
+		heap = getenv("heap");
+	if (getenv("pieces"))
+		nr_pieces = atoi(getenv("pieces"));
+	if (nr_pieces > MOST)
+		nr_pieces = MOST;
 	if (getenv("few")) {
-		nr_pieces /= 10;
+		nr_pieces = 2;
 		nr_writes /= 10;
 	}
-	make_big("/data/big", BIG_MB);
+	admit();
 	pieces();
-	sizes();
-	contents();
-	claim(!umount("/data") && !put(AREA "contig_size", "0"), "it goes in the end");
+	if (!getenv("only_pieces")) {
+		sizes();
+		contents();
+		claim(!umount("/data") && !put(AREA "contig_size", "0"), "it goes in the end");
+	}
 	printf("done\n");
 	sync();
 	reboot(RB_POWER_OFF);

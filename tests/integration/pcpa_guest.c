@@ -18,12 +18,13 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "area.h"
+#include "adversaries.h"
 
 #define AREA_MB 260
 #define CGROUP "/cgroup/client/"
@@ -32,6 +33,13 @@
 #define UMOUNTS 20
 #define PIECES 16
 #define PIECE (AREA_MB * MB / PIECES)
+#define OWN_MB 60	/* a user's file */
+#define HELD_MB 64	/* a client's buffer, while others try to get at the area */
+#define SOCKETS 400
+#define FLOODERS 10
+#define MESSAGE 4096
+#define MAPPED_MB 200	/* of a file that is mapped, or written */
+#define SPARE_MB 48	/* left outside of the area meanwhile */
 
 static void make_file(const char *path, unsigned long mb)
 {
@@ -309,39 +317,460 @@ static void entitled(void)
 	waitpid(pid, &status, 0);
 }
 
-/* What any user may try: to learn that a camera is on, or an address; to empty the area. */
-static void others(void)
+/* what a user without rights may try; each is a claim */
+
+static pid_t as_user(void (*work)(void))
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	setpgid(0, 0);
+	tell_none();
+	ordinary();
+	work();
+	_exit(0);
+}
+
+/* To its end. */
+static void done_by_user(void (*work)(void))
+{
+	int status;
+
+	waitpid(as_user(work), &status, 0);
+	if (status)
+		claim(false, "a user tries to the end");
+}
+
+static bool refuses(const char *path, int flags)
+{
+	int fd = open(path, flags);
+
+	if (fd < 0)
+		return errno == EACCES;
+	close(fd);
+	printf("note opened %s\n", path);
+	return false;
+}
+
+static void learns(void)
 {
 	static const char *const secret[] = {
 		"base", "state", "free_kb", "cache_kb", "client_kb", "lent_kb", "other_kb", "stats",
 		"contig_client_kb",
 	};
-	static const char *const knobs[] = { "size", "contig_size", "announce", "min_order" };
 	char path[96];
-	int status, fd;
+	bool none = true;
 	size_t i;
-	pid_t pid = fork();
 
-	if (!pid) {
-		if (setgid(1000) || setuid(1000))
-			claim(false, "an ordinary user");
-		for (i = 0; i < sizeof(secret) / sizeof(secret[0]); i++) {
-			snprintf(path, sizeof(path), AREA "%s", secret[i]);
-			if (open(path, O_RDONLY) >= 0)
-				printf("not ok any user reads %s\n", secret[i]);
-		}
-		for (i = 0; i < sizeof(knobs) / sizeof(knobs[0]); i++) {
-			snprintf(path, sizeof(path), AREA "%s", knobs[i]);
-			if (put(path, "4M") != -EACCES)
-				printf("not ok any user writes %s\n", knobs[i]);
-		}
-		fd = open("/proc/1/cohort_entitled", O_RDONLY);
-		claim(fd < 0 && heap_alloc("pcpa", PAGE) == -EACCES &&
-		      heap_alloc("pcpa-contig", PAGE) == -EACCES,
-		      "no other user knows of a client, or is one");
-		_exit(0);
+	for (i = 0; i < sizeof(secret) / sizeof(secret[0]); i++) {
+		snprintf(path, sizeof(path), AREA "%s", secret[i]);
+		none &= refuses(path, O_RDONLY);
 	}
-	waitpid(pid, &status, 0);
+	claim(none, "no other user reads what the area is used for");
+	claim(refuses("/proc/1/cohort_entitled", O_RDONLY), "nor which process is a client");
+	claim(refuses("/sys/kernel/debug/cohort", O_RDONLY) &&
+	      refuses("/sys/kernel/tracing/events/cohort", O_RDONLY) &&
+	      refuses("/sys/kernel/debug/dma_buf/bufinfo", O_RDONLY),
+	      "nor debugfs, nor events, nor the list of buffers");
+}
+
+static void finds_frames(void)
+{
+	uint64_t entry = 0;
+	char *p = take(PAGE);
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+
+	claim(refuses("/proc/kpageflags", O_RDONLY) && refuses("/proc/kpagecount", O_RDONLY) &&
+	      pread(fd, &entry, sizeof(entry), (uintptr_t)p / PAGE * sizeof(entry)) ==
+	      sizeof(entry) && entry >> 63 && !(entry & ((1ULL << 55) - 1)),
+	      "no other user learns where its pages are");
+}
+
+static void becomes_client(void)
+{
+	static const char *const knobs[] = {
+		"size", "contig_size", "announce", "min_order", "timer_ms", "user_max",
+	};
+	char path[96];
+	bool none = true;
+	size_t i;
+
+	for (i = 0; i < sizeof(knobs) / sizeof(knobs[0]); i++) {
+		snprintf(path, sizeof(path), AREA "%s", knobs[i]);
+		none &= put(path, "4M") == -EACCES;
+	}
+	claim(none, "no other user changes it, or says that a client comes");
+	claim(put("/proc/self/cohort_entitled", "1") == -EPERM, "nor entitles itself");
+	claim(heap_alloc("pcpa", PAGE) == -EACCES && heap_alloc("pcpa-contig", PAGE) == -EACCES,
+	      "nor opens a heap");
+}
+
+/* Its own file, and what it may read of others; what it may not stays. */
+static void drops(void)
+{
+	int fd = open(OWN "file", O_RDWR), other = open("/data/big", O_RDONLY);
+	char *map = mmap(NULL, OWN_MB * MB, PROT_READ, MAP_SHARED, fd, 0);
+
+	madvise(map, OWN_MB * MB, MADV_DONTNEED);
+	madvise(map, OWN_MB * MB, MADV_PAGEOUT);
+	munmap(map, OWN_MB * MB);
+	if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		_exit(1);
+	if (other >= 0)
+		posix_fadvise(other, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static void reads_own(void)
+{
+	read_file(OWN "file");
+}
+
+static void emptied(void)
+{
+	long full;
+
+	make_file(OWN "file", OWN_MB);
+	if (chown(OWN "file", USER, USER))
+		claim(false, "a user's file");
+	put("/proc/sys/vm/drop_caches", "1");
+	done_by_user(reads_own);	/* into free memory: all of it goes in */
+	read_file("/data/big");
+	full = kb("cache_kb");
+	done_by_user(drops);
+	full -= kb("cache_kb");
+	printf("note user_drops_kb %ld\n", full);
+	claim(full > OWN_MB * 1024 / 2 && full <= (OWN_MB + 4) * 1024,
+	      "a user empties it of no file that it may not read");
+	chmod("/data/big", 0644);
+	done_by_user(drops);
+	printf("note user_leaves_kb %ld\n", kb("cache_kb"));
+	claim(filled(), "what a user empties fills again");
+}
+
+/* More than there is, again and again: it may be killed, and comes again. */
+static void hogs(void)
+{
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = fork();
+		if (!pid) {
+			take(820 * MB);
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+	}
+}
+
+/* A client has all of it, and more than the half of that from the area. */
+static void claim_client(const char *what)
+{
+	int fd[PIECES];
+	double ms = camera("pcpa", fd);
+
+	printf("note of_area_kb %ld\n", kb("client_kb"));
+	claim(ms >= 0, what);
+	close_all(fd, PIECES);
+	pause_for_timer();
+}
+
+static void denied(void)
+{
+	pid_t pid;
+
+	filled();
+	pid = as_user(holds_pipes);
+	sleep(2);
+	claim_client("no pages in pipes deny a client its pieces");
+	end_group(pid);
+	filled();
+	pid = as_user(locks);
+	sleep(1);
+	claim_client("no locked pages deny a client its pieces");
+	end_group(pid);
+	filled();
+	pid = as_user(hogs);
+	sleep(2);
+	claim_client("no hog denies a client its pieces");
+	end_group(pid);
+}
+
+/* Messages that no process receives, and pipes: pages that cannot be moved. */
+static void floods(void)
+{
+	static char text[MESSAGE];
+	int fd[2], i;
+
+	for (i = 0; i < SOCKETS && !socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, fd); i++)
+		while (send(fd[0], text, sizeof(text), 0) > 0)
+			;
+	while (!pipe2(fd, O_NONBLOCK))
+		while (write(fd[1], text, sizeof(text)) > 0)
+			;
+	pause();
+}
+
+/* A page of each part of a file that has a node of the tree: nodes are asked for without waiting. */
+static void scatters(void)
+{
+	int fd = open(OWN "sparse", O_RDWR | O_CREAT, 0600);
+	unsigned long i;
+	char byte;
+
+	if (ftruncate(fd, 1L << 40))
+		_exit(1);
+	for (i = 0;; i++)
+		if (pread(fd, &byte, 1, i % (1UL << 22) * 64 * PAGE) < 0)
+			_exit(1);
+}
+
+/* All memory for what can be moved; and nodes, which are asked for without waiting. */
+static void asks_in_haste(void)
+{
+	also(scatters);
+	hogs();
+}
+
+/* All memory for what cannot be moved: each process has so many descriptors. */
+static void clogs(void)
+{
+	int i;
+
+	for (i = 1; i < FLOODERS; i++)
+		also(floods);
+	floods();
+}
+
+static long given_kb(void)
+{
+	return kb("other_kb") - kb("lent_kb");
+}
+
+static bool patterned(const unsigned char *p, size_t size, bool make)
+{
+	size_t i;
+
+	for (i = 0; i < size; i += PAGE) {
+		if (make)
+			memset((void *)(p + i), (i / PAGE) & 0xff, PAGE);
+		else if (p[i] != ((i / PAGE) & 0xff) || p[i + PAGE - 1] != p[i])
+			return false;
+	}
+	return true;
+}
+
+/* Beside a user for ten seconds: the most that the area has given. */
+static long most_given_kb(pid_t user, const char *what)
+{
+	long most = 0, now;
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		now = given_kb();
+		most = now > most ? now : most;
+		usleep(20000);
+	}
+	printf("note given %ld\nnote given_most_kb %ld\n", stat_of("given"), most);
+	claim_client(what);
+	end_group(user);
+	return most;
+}
+
+/* Slab caches may have what was given for a file. */
+static bool given_back(void)
+{
+	int i;
+
+	unlink(OWN "sparse");
+	for (i = 0; i < 500 && given_kb() > 1024; i++) {
+		put("/proc/sys/vm/drop_caches", "3");
+		usleep(20000);
+	}
+	printf("note given_left_kb %ld\n", given_kb());
+	return given_kb() <= 1024;
+}
+
+/*
+ * What a client does not use now goes to requests that may not wait, a part of it, and to those
+ * for which a process would be killed; its own pages do not.
+ */
+static void given(void)
+{
+	int fd = heap_alloc("pcpa", HELD_MB * MB);
+	unsigned char *p = mmap(NULL, HELD_MB * MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	long client = kb("client_kb"), before = stat_of("given"), most;
+
+	if (fd < 0 || p == MAP_FAILED)
+		return claim(false, "a buffer");
+	patterned(p, HELD_MB * MB, true);
+	pause_for_timer();
+	most = most_given_kb(as_user(asks_in_haste), "no user in haste denies a client its pieces");
+	claim(stat_of("given") > before && most <= AREA_MB * 1024 / 4,
+	      "a user in haste is given a quarter of it at most");
+	claim(given_back(), "which comes back with that user's end");
+	most = most_given_kb(as_user(clogs), "no user that clogs memory denies a client its pieces");
+	claim(most <= (AREA_MB - HELD_MB) * 1024L, "a user that clogs memory is given what is free");
+	claim(given_back(), "that comes back, too");
+	claim(kb("client_kb") == client && patterned(p, HELD_MB * MB, false),
+	      "no page of a client is touched");
+	munmap(p, HELD_MB * MB);
+	close(fd);
+	pause_for_timer();
+}
+
+static void others(void)
+{
+	put(AREA "timer_ms", "500");
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+	mkdir(OWN, 0700);
+	if (chown(OWN, USER, USER))
+		claim(false, "a user's directory");
+	done_by_user(learns);
+	done_by_user(finds_frames);
+	done_by_user(becomes_client);
+	emptied();
+	denied();
+	given();
+	umount("/sys/kernel/tracing");
+	umount("/sys/kernel/debug");
+}
+
+/* what is mapped, and what is written */
+
+/* Pages of a file that lie in the area, of those that are in memory; maps them. */
+static long file_in_area_kb(const char *path, unsigned long mb)
+{
+	static unsigned char resident[FILE_MB * MB / PAGE];
+	int fd = open(path, O_RDONLY), pagemap = open("/proc/self/pagemap", O_RDONLY);
+	volatile char *map = mmap(NULL, mb * MB, PROT_READ, MAP_SHARED, fd, 0);
+	unsigned long i, base, nr = 0;
+	char text[32];
+	uint64_t entry;
+
+	get(AREA "base", text, sizeof(text));
+	base = strtoul(text, NULL, 10) / PAGE;
+	mincore((void *)map, mb * MB, resident);
+	for (i = 0; i < mb * MB / PAGE; i++) {
+		if (!(resident[i] & 1) || map[i * PAGE] < 0)
+			continue;
+		if (pread(pagemap, &entry, sizeof(entry),
+			  ((uintptr_t)map / PAGE + i) * sizeof(entry)) != sizeof(entry))
+			continue;
+		entry &= (1ULL << 55) - 1;
+		nr += entry >= base && entry < base + AREA_MB * MB / PAGE;
+	}
+	munmap((void *)map, mb * MB);
+	close(pagemap);
+	close(fd);
+	return nr * PAGE / 1024;
+}
+
+/* Goes on until it is ended, and says when it is ready.  Return: its process. */
+static pid_t until_ended(void (*work)(int ready))
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		claim(false, "a pipe");
+	pid = fork();
+	if (!pid) {
+		work(ready[1]);
+		_exit(1);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		claim(false, "a process that is ready");
+	close(ready[0]);
+	return pid;
+}
+
+static void pause_ready(int ready)
+{
+	if (write(ready, "", 1) == 1)
+		pause();
+}
+
+/* Nearly all memory but the area's. */
+static void takes_the_rest(int ready)
+{
+	take((memfree_kb() - kb("free_kb")) * 1024 - SPARE_MB * MB);
+	pause_ready(ready);
+}
+
+static void maps_file(int ready)
+{
+	volatile char *map = mmap(NULL, MAPPED_MB * MB, PROT_READ, MAP_SHARED,
+				  open("/data/big", O_RDONLY), 0);
+	size_t at;
+
+	for (at = 0; at < MAPPED_MB * MB; at += PAGE)
+		if (map[at])
+			return;
+	pause_ready(ready);
+}
+
+static bool made_empty(void)
+{
+	int i;
+
+	sync();
+	for (i = 0; i < 50 && kb("free_kb") < AREA_MB * 1024 * 95 / 100; i++) {
+		put("/proc/sys/vm/drop_caches", "1");
+		usleep(100000);
+	}
+	return kb("free_kb") >= AREA_MB * 1024 * 95 / 100;
+}
+
+static void write_file(const char *path, unsigned long mb)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	static char buffer[MB];
+
+	while (mb--)
+		if (write(fd, buffer, sizeof(buffer)) != sizeof(buffer))
+			claim(false, "writing");
+	fsync(fd);
+	close(fd);
+}
+
+/* An area that is free has a use for these, too, where there is no memory elsewhere. */
+static void used(void)
+{
+	pid_t rest, maps;
+	long in;
+	int i;
+
+	put("/proc/sys/vm/dirty_ratio", "20");
+	put("/proc/sys/vm/dirty_background_ratio", "10");
+	put("/proc/sys/vm/dirty_writeback_centisecs", "500");
+	claim(made_empty(), "an area is free");
+	rest = until_ended(takes_the_rest);
+	maps = until_ended(maps_file);
+	in = file_in_area_kb("/data/big", MAPPED_MB);
+	printf("note mapped_in_area_kb %ld\n", in);
+	claim(in > MAPPED_MB * 1024 / 2, "pages that a process has mapped use it");
+	end(maps);
+	end(rest);
+	claim(made_empty(), "it is free again");
+	rest = until_ended(takes_the_rest);
+	write_file("/data/written", MAPPED_MB);
+	in = file_in_area_kb("/data/written", MAPPED_MB);
+	printf("note written_in_area_kb %ld\nnote written_lent_kb %ld\nnote pulled %ld\n", in,
+	       kb("lent_kb"), stat_of("pulled"));
+	claim(in > AREA_MB * 1024 / 8, "pages that were written, and written back, use it");
+	for (i = 0; i < 100 && kb("lent_kb") > 4096; i++)
+		usleep(100000);
+	printf("note settle_ms %d\nnote cache_kb %ld\n", 100 * i, kb("cache_kb"));
+	claim(kb("lent_kb") <= 4096 && kb("cache_kb") > AREA_MB * 1024 / 8,
+	      "and are page cache like any other then");
+	end(rest);
+	unlink("/data/written");
+	claim(made_empty(), "and free in the end");
 }
 
 static long cgroup_kb(const char *name)
@@ -570,13 +999,14 @@ int main(void)
 		contiguous();
 		pinned();
 		entitled();
-		others();
 		charged();
 		limited();
 		dirty();
 		sizes();
 		hog();
 		loans_leave();
+		others();
+		used();
 	}
 	unmounted();
 	printf("done\n");
