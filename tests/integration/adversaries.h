@@ -175,7 +175,8 @@ static inline void pins_buffers(void)
 	struct io_uring_params params = { 0 };
 	int ring = syscall(SYS_io_uring_setup, 1, &params), i, turn;
 	struct iovec part[WINDOWS];
-	char *p = mmap(NULL, WINDOWS * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, WINDOWS * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	also(evicts);
 	for (turn = 0;; turn++) {
@@ -259,7 +260,8 @@ static inline void serve(int fd, bool gives, unsigned int open_flags)
 			answer(fd, in, 0, &init, sizeof(init));
 			break;
 		case FUSE_LOOKUP:
-			entry.nodeid = entry.attr.ino = FUSE_ROOT_ID + 1 + atoi(name);
+			entry.nodeid = FUSE_ROOT_ID + 1 + atoi(name);
+			entry.attr.ino = entry.nodeid;
 			answer(fd, in, 0, &entry, sizeof(entry));
 			break;
 		case FUSE_GETATTR:
@@ -338,7 +340,8 @@ static inline void waits_for_reads(void)
 static inline void writes_mapped(int part)
 {
 	int fd = open_served(part);
-	volatile char *map = mmap(NULL, UNWRITTEN_MB * MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	volatile char *map = mmap(NULL, UNWRITTEN_MB * MB, PROT_READ | PROT_WRITE, MAP_SHARED,
+				  fd, 0);
 	size_t i;
 
 	if (map == MAP_FAILED)
@@ -450,6 +453,7 @@ static const struct adversary adversaries[] = {
 	{ "journal", fills_journal, NULL, 1024 },
 	{ "memory", takes, NULL, TAKEN_MB * 1024 },
 };
+
 enum { NR_ADVERSARIES = sizeof(adversaries) / sizeof(adversaries[0]) };
 
 static inline bool there(const struct adversary *user)

@@ -42,6 +42,7 @@
 #define BUFFER "/sys/kernel/mm/cohort/buffer/"
 #define KPF_LOCKED 0
 #define HALF 50		/* percent of the page cache, at least, that are dirty beside "dirty" */
+#define HANG_MS 60000	/* a request that takes longer would not end */
 
 /* What a page of the file may hold: of two versions while it is written. */
 struct versions {
@@ -60,6 +61,15 @@ struct stamp {
 struct figures {
 	int asked, given, clean;
 	uint32_t all[MOST], finding[MOST], dirty[MOST];
+};
+
+/* Processes beside which a request is made, each with its group; shared with the watch. */
+struct company {
+	int nr;
+	pid_t pid[NR_ADVERSARIES];	/* 0: not there */
+	atomic_ulong told[NR_ADVERSARIES];
+	atomic_ulong since_ms;		/* a request is made; 0: none is */
+	atomic_bool hung;
 };
 
 static struct versions *versions;
@@ -113,7 +123,8 @@ static uint32_t dirty_pct(void)
 {
 	long cache = word_of("/proc/meminfo", "\nActive(file):") +
 		     word_of("/proc/meminfo", "\nInactive(file):");
-	long dirty = word_of("/proc/meminfo", "\nDirty:") + word_of("/proc/meminfo", "\nWriteback:");
+	long dirty = word_of("/proc/meminfo", "\nDirty:") +
+		     word_of("/proc/meminfo", "\nWriteback:");
 
 	return cache ? 100 * dirty / cache : 0;
 }
@@ -209,7 +220,9 @@ static uint32_t now_us(void)
 /* One request: how long it took, and how much of that was not zeroing. */
 static int timed(int dev, struct figures *f)
 {
-	struct dma_heap_allocation_data data = { .len = KEPT_MB * MB, .fd_flags = O_RDWR | O_CLOEXEC };
+	struct dma_heap_allocation_data data = {
+		.len = KEPT_MB * MB, .fd_flags = O_RDWR | O_CLOEXEC,
+	};
 	long zero = word_of(BUFFER "zero_ns", "");
 	uint32_t us = now_us();
 	int err = ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
@@ -221,13 +234,46 @@ static int timed(int dev, struct figures *f)
 	return err ? -1 : (int)data.fd;
 }
 
-static void ask(int dev, struct figures *f)
+static void end_all(const struct company *with)
 {
+	int i;
+
+	for (i = 0; i < with->nr; i++)
+		if (with->pid[i])
+			end_group(with->pid[i]);
+}
+
+/*
+ * A request may wait for what a user never lets go, and is not killed meanwhile: then the users
+ * are.
+ */
+static void watch(struct company *with)
+{
+	int i;
+
+	for (;; nap(200)) {
+		if (!with->since_ms || now_ms() - with->since_ms < HANG_MS)
+			continue;
+		with->hung = true;
+		for (i = 0; i < with->nr; i++)
+			if (with->pid[i])
+				kill(-with->pid[i], SIGKILL);
+		_exit(0);
+	}
+}
+
+static void ask(int dev, struct figures *f, struct company *with)
+{
+	pid_t watcher = fork();
 	int i, fd;
 
-	for (i = 0; i < nr_pieces; i++) {
+	if (!watcher)
+		watch(with);
+	for (i = 0; i < nr_pieces && !with->hung; i++) {
 		f->dirty[i] = dirty_pct();
+		with->since_ms = now_ms();
 		fd = timed(dev, f);
+		with->since_ms = 0;
 		if (fd >= 0) {
 			f->given++;
 			f->clean += i % 10 || zeroed(fd, KEPT_MB * MB);
@@ -235,61 +281,75 @@ static void ask(int dev, struct figures *f)
 		}
 		usleep(50000);
 	}
+	end(watcher);
 	qsort(f->all, f->asked, sizeof(f->all[0]), ascending);
 	qsort(f->finding, f->asked, sizeof(f->finding[0]), ascending);
 	qsort(f->dirty, f->asked, sizeof(f->dirty[0]), ascending);
 }
 
 /* "adversary NAME WORD VALUE ...": us, of all that were asked for. */
-static void print_figures(const char *name, unsigned long kb, const struct figures *f, long area)
+static void print_figures(const char *name, const struct company *with, const struct figures *f,
+			  long area)
 {
-	int half = f->asked / 2, most = f->asked * 99 / 100, last = f->asked - 1;
+	int half = f->asked / 2, most = f->asked * 99 / 100, last = f->asked - 1, i;
+	unsigned long kb = 0;
 
+	for (i = 0; i < with->nr; i++)
+		kb += with->told[i];
 	printf("adversary %s held_kb %lu dirty_pct %u asked %d given %d p50 %u p99 %u longest %u",
 	       name, kb, f->dirty[half], f->asked, f->given, f->all[half], f->all[most],
 	       f->all[last]);
 	if (f->finding[half] != f->all[half])	/* the heap tells how long it zeroed */
 		printf(" finding_p50 %u finding_p99 %u finding_longest %u", f->finding[half],
 		       f->finding[most], f->finding[last]);
-	if (area)
+	if (area && f->given)
 		printf(" of_area_pct %ld", area * 100 / ((long)(KEPT_MB * MB / PAGE) * f->given));
-	printf("\n");
+	printf("%s\n", with->hung ? " hung 1" : "");
+}
+
+/* They have all begun, or time is up. */
+static bool begun(const char *name, const struct adversary *first, const struct company *with)
+{
+	int i, waited;
+	bool all;
+
+	for (waited = 0; waited < BEGUN_MS; waited += 100) {
+		nap(100);
+		all = !is(name, "dirty") || dirty_pct() >= HALF + 5;
+		for (i = 0; i < with->nr; i++)
+			all &= !with->pid[i] || with->told[i] >= first[i].least_kb;
+		if (all)
+			return true;
+	}
+	return false;
 }
 
 /* The page cache is full when they come; they have begun before a piece is asked for. */
 static void beside(const char *name, const struct adversary *first, int nr)
 {
 	static struct figures figures, none;
-	static atomic_ulong *told;
-	bool promised = strncmp(heap, "pcpa", strlen("pcpa")) == 0, begun = false;
+	struct company *with = mmap(NULL, sizeof(*with), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool promised = !strncmp(heap, "pcpa", strlen("pcpa")), held;
 	long commits = transactions(), area = stat_of("granted");
-	int dev = open_heap(heap), i, waited;
-	unsigned long kb = 0;
-	pid_t pid[NR_ADVERSARIES];
+	int dev = open_heap(heap), i;
 
 	figures = none;
-	told = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	with->nr = nr;
 	put("/proc/sys/vm/drop_caches", "3");
 	read_big();
 	for (i = 0; i < nr; i++)
-		pid[i] = there(&first[i]) ? let_in(&first[i], &told[i]) : 0;
-	for (waited = 0; !begun && waited < BEGUN_MS; waited += 100) {
-		nap(100);
-		begun = !is(name, "dirty") || dirty_pct() >= HALF + 5;
-		for (i = 0; i < nr; i++)
-			begun &= !pid[i] || told[i] >= first[i].least_kb;
-	}
-	ask(dev, &figures);
-	for (i = 0; i < nr; i++)
-		kb += told[i];
-	print_figures(name, kb, &figures, stat_of("granted") - area);
-	claim_of(name, begun, "it holds what it is to hold");
-	claim_held(name, &figures, commits);
-	for (i = 0; i < nr; i++)
-		if (pid[i])
-			end_group(pid[i]);
+		if (there(&first[i]))
+			with->pid[i] = let_in(&first[i], &with->told[i]);
+	held = begun(name, first, with);
+	ask(dev, &figures, with);
+	print_figures(name, with, &figures, stat_of("granted") - area);
+	claim_of(name, held, "it holds what it is to hold");
+	if (!with->hung)
+		claim_held(name, &figures, commits);
+	end_all(with);
 	close(dev);
-	munmap(told, PAGE);
+	munmap(with, sizeof(*with));
 	if (!promised)
 		return;
 	claim_of(name, figures.given == nr_pieces, "every piece is given");
