@@ -603,6 +603,7 @@ static void measure(size_t i, pid_t hurt, int file, unsigned int seconds)
 	if (adversaries[i].owner)
 		owner = start_owner(adversaries[i].owner);
 	nap(WARM_MS + adversaries[i].warm_ms);
+	printf("# beside %s\n", adversaries[i].name);
 	goes_on = cost_now(seconds, &beside);
 	kills = number_of("/proc/vmstat", "oom_kill") - kills;
 	if (goes_on)

@@ -246,66 +246,6 @@ static unsigned int cohort_pcpa_test_inside(struct kunit *test,
 	return nr;
 }
 
-/* Pages of the area that were locked at a time, at most; and is another task to be let run? */
-static unsigned int cohort_pcpa_test_most;
-static bool cohort_pcpa_test_hurry;
-
-/*
- * Asked of each page that is about to be dropped, under its lock.  As if all were mapped, none
- * goes in the first round; in the next they join those that go together.
- */
-static bool cohort_pcpa_test_joins(struct folio *folio, gfp_t gfp)
-{
-	unsigned int nr = 0;
-	unsigned long i;
-
-	if (!folio_test_checked(folio)) {
-		folio_set_checked(folio);
-		return false;
-	}
-	folio_clear_checked(folio);
-	if ((folio_pfn(folio) + 1) % COHORT_BATCH)
-		return true;
-	for (i = 0; i < AREA_PAGES; i++)
-		nr += PageLocked(pfn_to_page(cohort_area.base + i));
-	cohort_pcpa_test_most = max(cohort_pcpa_test_most, nr);
-	if (cohort_pcpa_test_hurry)
-		set_tsk_need_resched(current);
-	return true;
-}
-
-static const struct address_space_operations cohort_pcpa_test_rounds = {
-	.release_folio = cohort_pcpa_test_joins,
-};
-
-static unsigned int cohort_pcpa_test_drop_all(struct kunit *test, bool hurry)
-{
-	struct cohort_pcpa_test_cache cache;
-
-	cohort_pcpa_test_hurry = hurry;
-	cohort_pcpa_test_most = 0;
-	cohort_pcpa_test_full_begin(test, &cache);
-	cache.inode->i_mapping->a_ops = &cohort_pcpa_test_rounds;
-	mapping_set_release_always(cache.inode->i_mapping);
-	cohort_area_drop(cohort_area.base, cohort_area.base + AREA_PAGES);
-	cohort_pcpa_test_full_end(test, &cache);
-	return cohort_pcpa_test_most;
-}
-
-/* Mapped pages are dropped together, up to a bound; none is locked in another task's turn. */
-static void cohort_pcpa_test_locked_together(struct kunit *test)
-{
-	unsigned int most = cohort_pcpa_test_drop_all(test, false), tries = 5;
-
-	KUNIT_EXPECT_GT(test, most, COHORT_CHUNK);
-	KUNIT_EXPECT_LE(test, most, COHORT_FLUSH_MAX);
-	/* An interrupt may let the other task run before the case does: then once more. */
-	do {
-		most = cohort_pcpa_test_drop_all(test, true);
-	} while (most > COHORT_CHUNK && --tries);
-	KUNIT_EXPECT_LE(test, most, COHORT_CHUNK);
-}
-
 /* Pages of files are pulled in, those of a block device beside them are not. */
 static void cohort_pcpa_test_pulled(struct kunit *test)
 {
@@ -337,7 +277,6 @@ static struct kunit_case cohort_pcpa_wait_test_cases[] = {
 	KUNIT_CASE_SLOW(cohort_pcpa_test_beside_size),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_own_time),
 	KUNIT_CASE(cohort_pcpa_test_own_turn),
-	KUNIT_CASE_SLOW(cohort_pcpa_test_locked_together),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled),
 	{}
 };
