@@ -173,9 +173,15 @@ class SmallGuest:
             nodes_mb=nodes_mb,
             keep_writes=keep_writes,
         )
-        subprocess.run(
-            machine.arguments(spec), timeout=self.limit_s, check=True, capture_output=True
-        )
+        try:
+            subprocess.run(
+                machine.arguments(spec), timeout=self.limit_s, check=True, capture_output=True
+            )
+        except subprocess.TimeoutExpired:
+            said = spec.console.read_text(errors="replace")[-3000:]
+            raise AssertionError(
+                f"not done in {self.limit_s:.0f} s; its last words:\n{said}"
+            ) from None
         return spec.console.read_text(errors="replace").replace("\r", "")
 
     def _storage(self) -> Path:
@@ -202,8 +208,9 @@ def small_guest(
 def claims_of(console: str) -> list[str]:
     """The lines of a small guest's claims; AssertionError if one is not so, or it did not end."""
     lines = [x for x in console.splitlines() if x.startswith(("ok ", "not ok "))]
-    assert "\ndone\n" in console, console[-3000:]
-    assert [x for x in lines if x.startswith("not")] == [], console[-3000:]
+    wrong = "\n".join(x for x in lines if x.startswith("not"))
+    assert "\ndone\n" in console, f"{wrong}\n{console[-3000:]}"
+    assert wrong == "", f"{wrong}\n{console[-3000:]}"
     return lines
 
 

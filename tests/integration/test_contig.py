@@ -42,24 +42,32 @@ def _told(console: str) -> dict[str, dict[str, int]]:
     return found
 
 
+CHECKED = ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kunit.enable=0")
+
+
 @pytest.mark.parametrize(
-    ("variant", "also"),
-    [
-        ("cohort", ()),
-        (
-            "debug",
-            ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kunit.enable=0"),
-        ),
-    ],
-    ids=["alone", "debug-beside-region-and-area"],
+    ("variant", "also", "claims"),
+    at_night(
+        [
+            ("cohort", (), 36),
+            ("debug", (*CHECKED, "beside=all"), 8),
+            ("debug", CHECKED, 36),
+        ],
+        2,
+    ),
+    ids=["alone", "debug-beside-region-and-area", "debug-beside-each-user"],
 )
 def test_pieces_are_granted_and_no_copy_is_stale(
-    variant: str, also: tuple[str, ...], kernel: Callable[[str], Kernel], tmp_path: Path
+    variant: str,
+    also: tuple[str, ...],
+    claims: int,
+    kernel: Callable[[str], Kernel],
+    tmp_path: Path,
 ) -> None:
     guest = small_guest(SOURCE, kernel(variant), tmp_path, STORAGE_MB, BOOT_S)
     memory_mb = 640 if variant == "debug" else 512
     text = guest.boot("cohort.pcpa_contig=64M", *also, memory_mb=memory_mb)
-    assert len(claims_of(text)) >= 36, text[-3000:]
+    assert len(claims_of(text)) >= claims, text[-3000:]
     assert all(user["given"] == user["asked"] for user in _told(text).values())
     assert kunit.splats(text) == []
 
