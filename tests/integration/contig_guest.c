@@ -37,7 +37,6 @@
 #define MOST 10000	/* pieces that are asked for beside one user */
 #define READERS 2
 #define WRITES_MS 30000	/* at most: a checked kernel on a busy host is slow */
-#define BEGUN_MS 60000	/* the same for a user to hold what it is to hold */
 #define STAMPED 16384	/* pages of the file whose content is checked */
 #define BUFFER "/sys/kernel/mm/cohort/buffer/"
 #define KPF_LOCKED 0
@@ -74,6 +73,7 @@ struct company {
 
 static struct versions *versions;
 static int nr_pieces = 5, nr_writes = 30000;
+static int begun_ms = 60000;	/* at most, for a user to hold what it is to hold */
 static const char *heap = "pcpa-contig";
 
 static pid_t child(void (*work)(void))
@@ -313,7 +313,7 @@ static bool begun(const char *name, const struct adversary *first, const struct 
 	int i, waited;
 	bool all;
 
-	for (waited = 0; waited < BEGUN_MS; waited += 100) {
+	for (waited = 0; waited < begun_ms; waited += 100) {
 		nap(100);
 		all = !is(name, "dirty") || dirty_pct() >= HALF + 5;
 		for (i = 0; i < with->nr; i++)
@@ -513,6 +513,7 @@ int main(void)
 	if (getenv("few")) {
 		nr_pieces = 2;
 		nr_writes /= 10;
+		begun_ms *= 5;
 	}
 	admit();
 	pieces();

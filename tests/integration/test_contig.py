@@ -46,12 +46,12 @@ CHECKED = ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kuni
 
 
 @pytest.mark.parametrize(
-    ("variant", "also", "claims"),
+    ("variant", "also", "claims", "limit_s"),
     at_night(
         [
-            ("cohort", (), 36),
-            ("debug", (*CHECKED, "beside=all"), 8),
-            ("debug", CHECKED, 36),
+            ("cohort", (), 36, BOOT_S),
+            ("debug", (*CHECKED, "beside=pipes"), 8, BOOT_S),
+            ("debug", CHECKED, 36, NIGHT_S),
         ],
         2,
     ),
@@ -61,10 +61,11 @@ def test_pieces_are_granted_and_no_copy_is_stale(
     variant: str,
     also: tuple[str, ...],
     claims: int,
+    limit_s: float,
     kernel: Callable[[str], Kernel],
     tmp_path: Path,
 ) -> None:
-    guest = small_guest(SOURCE, kernel(variant), tmp_path, STORAGE_MB, BOOT_S)
+    guest = small_guest(SOURCE, kernel(variant), tmp_path, STORAGE_MB, limit_s)
     memory_mb = 640 if variant == "debug" else 512
     text = guest.boot("cohort.pcpa_contig=64M", *also, memory_mb=memory_mb)
     assert len(claims_of(text)) >= claims, text[-3000:]
