@@ -29,9 +29,15 @@ MEASURES = {
     "launch_ms": "launch_ms_p50",
     "page_cache_mb": "page_cache_mb_mean",
     "kills": "kills",
+    "refaults": "refaults",
+    "others_ms_p95": "app_launch_ms_p95",
     "refused": "buffer_fail",
 }
 """What a size is judged by, and the metric of each."""
+
+COSTS = {"kills": 1.0, "refaults": 1.0, "others_ms_p95": 1.02}
+"""What the phone's owner pays for an area: of these measures it may have so many times what the
+phone has without one."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,29 @@ def judge(mb: int, results: Sequence[Result]) -> Size:
     return Size(mb, measured)
 
 
-def best(sizes: Sequence[Size]) -> Size | None:
-    """The size to boot with; None if none was measured.
+def too_dear(size: Size, without: Size | None) -> list[str]:
+    """What of COSTS the phone has more of with that area than `without` one, beyond its bound.
 
-    The camera's N_alloc comes first, as what its IOMMU has to map: of the sizes whose N_alloc is
+    Of several seeds every run has to be beyond it: what the ranges share is no difference.
+    """
+    if without is None:
+        return []
+    pairs = {name: (size.measured[name], without.measured[name]) for name in COSTS}
+    return [
+        name
+        for name, (mine, other) in pairs.items()
+        if mine is not None and other is not None and mine.low > COSTS[name] * other.high
+    ]
+
+
+def best(sizes: Sequence[Size], without: Size | None = None) -> Size | None:
+    """The size to boot with; None if none was measured, or each is too dear.
+
+    What the phone is like `without` an area bounds what one may cost. Of the sizes that are left
+    the camera's N_alloc comes first, as what its IOMMU has to map: of those whose N_alloc is
     within ALIKE of the least, the one whose pages are found soonest, and of equals the smallest.
     """
+    sizes = [x for x in sizes if not too_dear(x, without)]
     known = [(x.median("n_alloc"), x.median("find_us"), x) for x in sizes]
     whole = [(n, us, x) for n, us, x in known if n is not None and us is not None]
     if not whole:

@@ -11,14 +11,14 @@ from cohort.errors import UsageError
 from cohort.policy import load_policy, policy_names
 from cohort.results import runs as measured
 from cohort.results.runs import Result
-from cohort.tune import best, draw, judge, sized, uses_area, whole_sizes
+from cohort.tune import best, draw, judge, sized, too_dear, uses_area, whole_sizes
 from cohort.verbs.tune import parse_sizes
 from cohort.vm.machine import LARGE_PAGE, PAGE
 from tests_support import Outcome
 
 
-def result(n_alloc: float | None, find_us: float | None, seed: int = 1) -> Result:
-    metrics = {"buffer_n_alloc_mean": n_alloc, "buffer_find_us_p50": find_us, "kills": 0}
+def result(n_alloc: float | None, find_us: float | None, seed: int = 1, kills: int = 0) -> Result:
+    metrics = {"buffer_n_alloc_mean": n_alloc, "buffer_find_us_p50": find_us, "kills": kills}
     return Result("pcpa", seed, "camera", metrics, {})
 
 
@@ -55,6 +55,17 @@ def test_fewest_pieces_first_then_the_soonest_then_the_smallest() -> None:
     chosen = best(alike)
     assert chosen is not None and chosen.mb == 260
     assert best([judge(200, [result(None, None)])]) is None
+
+
+def test_a_size_that_costs_the_phone_more_than_it_has_without_is_not_the_best() -> None:
+    without = judge(0, [result(900, 9000, seed, kills) for seed, kills in ((1, 10), (2, 14))])
+    large = judge(260, [result(260, 520, seed, kills) for seed, kills in ((1, 15), (2, 20))])
+    small = judge(200, [result(460, 380, seed, kills) for seed, kills in ((1, 13), (2, 20))])
+    assert too_dear(large, without) == ["kills"]
+    assert too_dear(small, without) == []  # one run has no more than the worst without an area
+    assert best([small, large]) is large
+    assert best([small, large], without) is small
+    assert best([large], without) is None
 
 
 def test_medians_over_the_seeds() -> None:
@@ -95,24 +106,31 @@ def test_the_command(
         return specs
 
     def measure(spec: runs.RunSpec) -> Result:
-        mb = int(spec.policy.name.rpartition("-")[2])
-        return result(1000 - mb, mb, spec.seed)
+        mb = int(spec.policy.name.rpartition("-")[2]) if spec.policy.name != "none" else 0
+        return result(1000 - mb, mb, spec.seed, kills=int(mb == 280))
 
     monkeypatch.setattr(runs, "execute_matrix", execute)
     monkeypatch.setattr(measured, "measure", measure)
     done = cohort("tune", "pcpa", "--sizes", "200,260", "--seeds", "1,2")
     assert done.code == 0, done.stderr
-    assert "* " in done.stdout.splitlines()[2]
+    assert done.stdout.splitlines()[1].split()[0] == "none"
+    assert "* " in done.stdout.splitlines()[3]
     assert done.stdout.splitlines()[-1] == "best: 260 MiB; boot with cohort.pcpa=260M"
+    done = cohort("tune", "pcpa", "--sizes", "260,280")
+    assert done.stdout.splitlines()[-2].endswith("too dear: kills")
+    assert done.stdout.splitlines()[-1].startswith("best: 260 MiB")
+    done = cohort("tune", "pcpa", "--sizes", "280")
+    assert (done.code, "costs the phone too much" in done.stderr) == (1, True)
     large = ("--arch", "arm64", "--page-size", "16k")
     done = cohort("tune", "pcpa", "--sizes", "200,220,260", *large)
-    assert [line.split()[-7] for line in done.stdout.splitlines()[1:-1]] == ["224", "288"]
+    assert [line.split()[-9] for line in done.stdout.splitlines()[2:-1]] == ["224", "288"]
     done = cohort("tune", "pcpa", *large[2:])
     assert (done.code, "--arch arm64 --page-size 16k" in done.stderr) == (2, True)
     assert (own_out / "tune/pcpa-camera.svg").is_file()
     found = json.loads(cohort("tune", "pcpa", "--sizes", "200,260", "--json").stdout)
     assert found["best_mb"] == 260
     assert found["sizes"][0]["n_alloc"]["median"] == 800
+    assert (found["without"]["kills"]["median"], found["sizes"][0]["too_dear"]) == (0, [])
     refused = cohort("tune", "pcpa", "--workload", "phone-2g")
     assert refused.code == 2 and "no camera" in refused.stderr
     assert cohort("tune", "region").code == 2

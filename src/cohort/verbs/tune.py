@@ -24,6 +24,13 @@ SIZES = "180,200,220,240,260,280,300,320,340"
 @click.argument("scheme", type=click.Choice(["pcpa"]))
 @click.option("--sizes", default=SIZES, show_default=True, help="Sizes to try, MiB.")
 @click.option("--policy", default="pcpa", show_default=True, help="The policy to be sized.")
+@click.option(
+    "--against",
+    metavar="POLICY",
+    default="none",
+    show_default=True,
+    help="A size that costs more kills, refaults or launch time than this is not named.",
+)
 @click.option("--workload", default="camera", show_default=True, help="Name or TOML file.")
 @click.option("--launches", type=int, default=10, show_default=True, help="Starts of the camera.")
 @SEEDS
@@ -39,6 +46,7 @@ def command(
     scheme: str,
     sizes: str,
     policy: str,
+    against: str,
     workload: str,
     launches: int,
     seeds: tuple[int, ...],
@@ -49,6 +57,8 @@ def command(
     **options: Any,
 ) -> None:
     """Start the camera with areas of several sizes and name the best of them.
+
+    What each costs others is held against the phone without an area.
 
     Also writes out/tune/pcpa-WORKLOAD.svg and .json.
     """
@@ -64,22 +74,21 @@ def command(
     if phone.camera is None:
         raise UsageError(f"{workload} has no camera", "one that has: --workload camera")
     base = _with_area(load_policy(policy))
+    policies = [load_policy(against), *(sized(base, mb) for mb in wanted)]
     specs = [
-        runs.RunSpec(sized(base, mb), workload, launches, seed, **options)
-        for mb in wanted
-        for seed in seeds
+        runs.RunSpec(one, workload, launches, seed, **options) for one in policies for seed in seeds
     ]
     with engine(cluster, verify_share) as where_run, progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where_run)
     each = len(seeds)
-    found = [
+    without, *found = (
         judge(mb, [measure(run) for run in done[i * each : (i + 1) * each]])
-        for i, mb in enumerate(wanted)
-    ]
+        for i, mb in enumerate([0, *wanted])
+    )
     where = paths.made("tune") / f"{scheme}-{phone.name}"
     host.write_text(where.with_suffix(".svg"), draw(found))
-    host.write_json(where.with_suffix(".json"), as_object(found))
-    show(found, as_json)
+    host.write_json(where.with_suffix(".json"), as_object(found, without))
+    show(found, without, as_json)
     click.echo(f"written: {where.with_suffix('.svg')}", err=True)
 
 
@@ -107,41 +116,53 @@ def parse_sizes(text: str) -> list[int]:
     return sizes
 
 
-def as_object(sizes: "Sequence[Size]") -> dict[str, Any]:
-    """Everything, for other programs: each size with its measures, and the best, MiB or null."""
-    from cohort.tune import best
+def as_object(sizes: "Sequence[Size]", without: "Size") -> dict[str, Any]:
+    """Everything, for other programs: each size with its measures and what it costs too much of,
+    the phone without an area, and the best, MiB or null."""
+    from cohort.tune import best, too_dear
 
-    chosen = best(sizes)
+    chosen = best(sizes, without)
     return {
-        "sizes": [
-            {"mb": x.mb, **{k: s and asdict(s) for k, s in x.measured.items()}} for x in sizes
-        ],
+        "without": _measured(without),
+        "sizes": [{"mb": x.mb, **_measured(x), "too_dear": too_dear(x, without)} for x in sizes],
         "best_mb": None if chosen is None else chosen.mb,
     }
 
 
-def show(sizes: "Sequence[Size]", as_json: bool) -> None:
+def _measured(size: "Size") -> dict[str, Any]:
+    return {name: found and asdict(found) for name, found in size.measured.items()}
+
+
+def show(sizes: "Sequence[Size]", without: "Size", as_json: bool) -> None:
     """Print a table with the best size marked, and how to boot with it, or all of that as JSON.
     Failed without one."""
     from cohort.tune import best
 
-    chosen = best(sizes)
+    chosen = best(sizes, without)
     if as_json:
-        print(json.dumps(as_object(sizes), allow_nan=False))
+        print(json.dumps(as_object(sizes, without), allow_nan=False))
     else:
-        _print_table(sizes, chosen)
-    if chosen is None:
+        _print_table(sizes, without, chosen)
+    if chosen is None and best(sizes) is None:
         raise Failed("no size was measured: does the policy have an area and the kernel its heap?")
+    if chosen is None:
+        raise Failed(
+            "each size costs the phone too much: kills, refaults or launch time",
+            "smaller ones: --sizes; or more --seeds, if one run says so",
+        )
 
 
-def _print_table(sizes: "Sequence[Size]", chosen: "Size | None") -> None:
-    """A line a size, and what to boot with if one is the best."""
-    from cohort.tune import MEASURES
+def _print_table(sizes: "Sequence[Size]", without: "Size", chosen: "Size | None") -> None:
+    """A line a size, the phone without an area first, and what to boot with if one is the best."""
+    from cohort.tune import MEASURES, too_dear
 
     print("  ".join(["   MiB", *(f"{name:>13}" for name in MEASURES)]))
-    for size in sizes:
+    for size in [without, *sizes]:
         cells = [size.median(name) for name in MEASURES]
         words = [f"{'-':>13}" if x is None else f"{x:>13,.1f}" for x in cells]
-        print("  ".join([f"{'*' if size is chosen else ' '} {size.mb:>4}", *words]))
+        dear = too_dear(size, without)
+        mark = "*" if size is chosen else "!" if dear else " "
+        told = [f"too dear: {', '.join(dear)}"] if dear else []
+        print("  ".join([f"{mark} {size.mb or 'none':>4}", *words, *told]))
     if chosen is not None:
         print(f"best: {chosen.mb} MiB; boot with cohort.pcpa={chosen.mb}M")
