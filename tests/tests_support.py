@@ -208,9 +208,11 @@ def small_guest(
 def claims_of(console: str) -> list[str]:
     """The lines of a small guest's claims; AssertionError if one is not so, or it did not end."""
     lines = [x for x in console.splitlines() if x.startswith(("ok ", "not ok "))]
-    wrong = "\n".join(x for x in lines if x.startswith("not"))
-    assert "\ndone\n" in console, f"{wrong}\n{console[-3000:]}"
-    assert wrong == "", f"{wrong}\n{console[-3000:]}"
+    wrong = [x for x in lines if x.startswith("not")]
+    notes = [x for x in console.splitlines() if x.startswith("note ")]
+    told = "\n".join([*wrong, *notes, console[-3000:]])
+    assert "\ndone\n" in console, told
+    assert wrong == [], told
     return lines
 
 

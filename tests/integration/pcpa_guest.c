@@ -752,8 +752,8 @@ static void used(void)
 	long in, most;
 	int i;
 
-	put("/proc/sys/vm/dirty_ratio", "20");
-	put("/proc/sys/vm/dirty_background_ratio", "10");
+	put("/proc/sys/vm/dirty_ratio", "40");
+	put("/proc/sys/vm/dirty_background_ratio", "20");
 	put("/proc/sys/vm/dirty_writeback_centisecs", "500");
 	claim(made_empty(), "an area is free");
 	rest = until_ended(takes_the_rest);

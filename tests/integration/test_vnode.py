@@ -37,7 +37,7 @@ def guest(
 def test_nobody_leaves_a_role_and_a_bystander_lives(default: str, guest: SmallGuest) -> None:
     text = guest.boot(LAYOUT, f"cohort.vnode_default={default}")
     lines = claims_of(text)
-    assert len(lines) >= (76 if guest.storage_mb else 66), lines
+    assert len(lines) >= (78 if guest.storage_mb else 68), lines
     assert text.count("that its role does not have") == 1
 
 

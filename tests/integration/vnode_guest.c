@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@
 #define MPOL_INTERLEAVE 3
 #define MPOL_PREFERRED_MANY 5
 #define MPOL_MF_MOVE 2
+#define LISTS "/proc/sys/vm/percpu_pagelist_high_fraction"
 #define LENDER NODES "trusted/lent_kb"
 #define RESERVE "/proc/sys/vm/min_free_kbytes"
 #define LOAN "/data/loan"
@@ -83,17 +85,28 @@ static char *touch(size_t size)
 	return p;
 }
 
-/* How many of the pages that lie STEP apart are on this node. */
+/*
+ * How many of the pages that lie STEP apart are on this node.  One that is being moved, by
+ * kcompactd for one, is nowhere for a moment.
+ */
 static int on_node(char *p, int node)
 {
 	void *page[PAGES];
-	int status[PAGES], i, n = 0;
+	int status[PAGES], i, n, tries, moving;
 
 	for (i = 0; i < PAGES; i++)
 		page[i] = p + i * STEP;
-	syscall(SYS_move_pages, 0, (long)PAGES, page, NULL, status, 0);
-	for (i = 0; i < PAGES; i++)
-		n += status[i] == node;
+	for (tries = 0, moving = 1; moving && tries < 20; tries++) {
+		syscall(SYS_move_pages, 0, (long)PAGES, page, NULL, status, 0);
+		for (i = 0, n = 0, moving = 0; i < PAGES; i++) {
+			n += status[i] == node;
+			moving += status[i] < 0;
+		}
+		if (moving)
+			usleep(10000);
+	}
+	if (moving)
+		printf("note pages_that_are_nowhere %d\n", moving);
 	return n;
 }
 
@@ -610,12 +623,14 @@ static int borrows(void)
 /* Has a policy of its own besides, which is for the node it would have anyway. */
 static int wants_back(void)
 {
-	unsigned long mask = 1UL << TRUSTED, lent = number(LENDER);
+	unsigned long mask = 1UL << TRUSTED, lent = number(LENDER), free;
 	char *p;
 
 	put("/proc/self/vnode", "trusted");
 	syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64UL);
-	p = touch((number(NODES "trusted/free_kb") + lent / 2) << 10);
+	free = number(NODES "trusted/free_kb");
+	printf("note owner_free_kb %lu\nnote owner_lent_kb %lu\n", free, lent);
+	p = touch((free + lent / 2) << 10);
 	claim(on_node(p, TRUSTED) == PAGES, "the owner has its node's memory");
 	claim(number(LENDER) < lent * 3 / 4, "what was lent comes back for it");
 	return 0;
@@ -672,6 +687,69 @@ static int spread(void)
 	      "of a policy's nodes the role's own are used");
 	claim(chosen(MPOL_BIND, 1UL << TRUSTED, TRUSTED) == 0, "a policy for another role is not");
 	return 0;
+}
+
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Of a node, in kB: " count: %lu" are pages in the lists of its CPUs, " min %lu" its marks. */
+static unsigned long zoneinfo_kb(int node, const char *what)
+{
+	FILE *f = fopen("/proc/zoneinfo", "r");
+	unsigned long pages, sum = 0;
+	char line[128];
+	int nid = -1;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "Node %d, zone", &nid);
+		if (nid == node && sscanf(line, what, &pages) == 1)
+			sum += pages;
+	}
+	if (f)
+		fclose(f);
+	return sum * 4;
+}
+
+static int frees_there(void)
+{
+	put("/proc/self/vnode", "trusted");
+	run_on(1);
+	touch(64 * MB);		/* and its exit frees it */
+	return 0;
+}
+
+static int wants_all(void)
+{
+	unsigned long free, listed;
+
+	put("/proc/self/vnode", "trusted");
+	run_on(0);
+	free = number(NODES "trusted/free_kb") - zoneinfo_kb(TRUSTED, " min %lu");
+	listed = zoneinfo_kb(TRUSTED, " count: %lu");
+	printf("note lists_kb %lu\n", listed);
+	claim(listed > 4096, "pages lie in the lists of CPUs");
+	touch((free + listed / 2) << 10);
+	return 0;
+}
+
+/* Reclaim finds nothing then, and drains no list. */
+static void lists(void)
+{
+	int status;
+
+	put(THP "enabled", "never");
+	put(LISTS, "8");
+	waitpid(child(frees_there), NULL, 0);
+	waitpid(child(wants_all), &status, 0);
+	claim(WIFEXITED(status), "pages in the list of another CPU are no reason to kill");
+	put(LISTS, "0");
+	put(THP "enabled", "madvise");
 }
 
 /* Share of the node's free memory in blocks below order 4, percent. */
@@ -803,6 +881,7 @@ int main(int argc, char **argv)
 		cpuset_of_trust();
 		delegation();
 		lending();
+		lists();
 		waitpid(child(huge), NULL, 0);
 		waitpid(child(tidies), NULL, 0);
 		hotplug();
