@@ -92,19 +92,19 @@ static char *touch(size_t size)
 static int on_node(char *p, int node)
 {
 	void *page[PAGES];
-	int status[PAGES], i, n, tries, moving;
+	int status[PAGES], i, n, moving, tries = 0;
 
 	for (i = 0; i < PAGES; i++)
 		page[i] = p + i * STEP;
-	for (tries = 0, moving = 1; moving && tries < 20; tries++) {
+	do {
+		if (tries)
+			usleep(10000);
 		syscall(SYS_move_pages, 0, (long)PAGES, page, NULL, status, 0);
 		for (i = 0, n = 0, moving = 0; i < PAGES; i++) {
 			n += status[i] == node;
 			moving += status[i] < 0;
 		}
-		if (moving)
-			usleep(10000);
-	}
+	} while (moving && ++tries < 20);
 	if (moving)
 		printf("note pages_that_are_nowhere %d\n", moving);
 	return n;
@@ -623,14 +623,14 @@ static int borrows(void)
 /* Has a policy of its own besides, which is for the node it would have anyway. */
 static int wants_back(void)
 {
-	unsigned long mask = 1UL << TRUSTED, lent = number(LENDER), free;
+	unsigned long mask = 1UL << TRUSTED, lent = number(LENDER), free_kb;
 	char *p;
 
 	put("/proc/self/vnode", "trusted");
 	syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64UL);
-	free = number(NODES "trusted/free_kb");
-	printf("note owner_free_kb %lu\nnote owner_lent_kb %lu\n", free, lent);
-	p = touch((free + lent / 2) << 10);
+	free_kb = number(NODES "trusted/free_kb");
+	printf("note owner_free_kb %lu\nnote owner_lent_kb %lu\n", free_kb, lent);
+	p = touch((free_kb + lent / 2) << 10);
 	claim(on_node(p, TRUSTED) == PAGES, "the owner has its node's memory");
 	claim(number(LENDER) < lent * 3 / 4, "what was lent comes back for it");
 	return 0;
@@ -726,15 +726,15 @@ static int frees_there(void)
 
 static int wants_all(void)
 {
-	unsigned long free, listed;
+	unsigned long free_kb, listed_kb;
 
 	put("/proc/self/vnode", "trusted");
 	run_on(0);
-	free = number(NODES "trusted/free_kb") - zoneinfo_kb(TRUSTED, " min %lu");
-	listed = zoneinfo_kb(TRUSTED, " count: %lu");
-	printf("note lists_kb %lu\n", listed);
-	claim(listed > 4096, "pages lie in the lists of CPUs");
-	touch((free + listed / 2) << 10);
+	free_kb = number(NODES "trusted/free_kb") - zoneinfo_kb(TRUSTED, " min %lu");
+	listed_kb = zoneinfo_kb(TRUSTED, " count: %lu");
+	printf("note lists_kb %lu\n", listed_kb);
+	claim(listed_kb > 4096, "pages lie in the lists of CPUs");
+	touch((free_kb + listed_kb / 2) << 10);
 	return 0;
 }
 
