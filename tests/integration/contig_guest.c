@@ -249,10 +249,12 @@ static void end_all(const struct company *with)
  */
 static void watch(struct company *with)
 {
+	unsigned long since_ms;
 	int i;
 
 	for (;; nap(200)) {
-		if (!with->since_ms || now_ms() - with->since_ms < HANG_MS)
+		since_ms = with->since_ms;	/* once: a request ends between two looks */
+		if (!since_ms || now_ms() - since_ms < HANG_MS)
 			continue;
 		with->hung = true;
 		for (i = 0; i < with->nr; i++)
