@@ -1,5 +1,6 @@
-"""Debian's root for suites: what an interrupted debootstrap leaves is no way into the host."""
+"""Roots of suites: what an initramfs has in it, and what debootstrap leaves of one of Debian."""
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -7,9 +8,10 @@ from subprocess import CompletedProcess
 import pytest
 
 from cohort import host
-from cohort.errors import HostError
-from cohort.phone import programs
+from cohort.errors import HostError, Skipped, UsageError
+from cohort.phone import programs as phone_programs
 from cohort.suites import root
+from made_suites import SUITE, TWO
 
 
 class Host:
@@ -20,7 +22,7 @@ class Host:
         self.codes = codes
         monkeypatch.setattr(root, "MOUNTS", mounts)
         monkeypatch.setattr(root, "codename", lambda: "bookworm")
-        monkeypatch.setattr(programs, "versions", lambda names: [*names])
+        monkeypatch.setattr(phone_programs, "versions", lambda names: [*names])
         monkeypatch.setattr("os.geteuid", lambda: 0)
         monkeypatch.setattr(host, "need", Path)
         monkeypatch.setattr(host, "run", self.run)
@@ -80,3 +82,56 @@ def test_what_is_mounted_below_a_rest_goes_before_the_rest(
     assert root.debian() == made
     unmounted = [words for words in called.calls if words[0] == "umount"]
     assert unmounted == [["umount", str(inner)], ["umount", str(proc)]]
+
+
+def test_the_initramfs_has_a_shell_and_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busybox = tmp_path / "busybox"
+    busybox.write_bytes(b"\x7fELF shell")
+    monkeypatch.setattr(host, "need", lambda name: busybox)
+    members = {member.name: member for member in root.initramfs(TWO)}
+    assert members["bin/busybox"].data == b"\x7fELF shell"
+    assert members["bin/sh"].mode == stat.S_IFLNK | 0o777
+    assert members["suite/passes"].mode & 0o111
+    assert members["suite/suite.toml"].data == (TWO / "suite.toml").read_bytes()
+
+
+def test_a_root_is_made_on_debian_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    release = tmp_path / "os-release"
+    release.write_text('ID=debian\nVERSION_CODENAME="bookworm"\n')
+    monkeypatch.setattr(root, "RELEASE", release)
+    assert root.codename() == "bookworm"
+    release.write_text("ID=fedora\n")
+    with pytest.raises(Skipped, match="on a Debian host only"):
+        root.codename()
+
+
+def test_a_program_of_another_machine_is_refused(tmp_path: Path) -> None:
+    elf = b"\x7fELF" + bytes(14)
+    (tmp_path / "ours").write_bytes(elf + b"\xb7\0 and so on")
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    suite = SUITE.model_copy(update={"files": tmp_path})
+    root.check("initramfs", suite, "arm64")
+    (tmp_path / "theirs").write_bytes(elf + b"\x3e\0 and so on")
+    root.check("initramfs", suite, "x86_64")
+    with pytest.raises(UsageError, match="theirs is a program of another machine") as refused:
+        root.check("initramfs", suite, "arm64")
+    assert refused.value.hint == "compile it with aarch64-linux-gnu-gcc -static"
+
+
+def test_the_initramfs_of_another_machine_has_its_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "usr/bin/busybox").write_bytes(b"of arm64")
+    asked = []
+
+    def unpacked(*words: str) -> Path:
+        asked.append(words)
+        return tmp_path
+
+    monkeypatch.setattr(phone_programs, "unpacked", unpacked)
+    members = {member.name: member for member in root.initramfs(None, "arm64")}
+    assert members["bin/busybox"].data == b"of arm64"
+    assert asked == [("busybox-static", "arm64")]

@@ -1,0 +1,237 @@
+"""Sets of records: made of runs and of studies, and made again by the commands they name."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from cohort import paths, runs
+from cohort.errors import Failed, UsageError
+from cohort.results import again, collect
+from cohort.results.pages import Home
+from cohort.results.records import Record, read_set, write_set
+from cohort.runs import RunSpec, check_run
+from cohort.study.matrix import Options, columns_of, specs_of
+from cohort.study.schema import load_study
+from tests_support import Outcome
+
+Cohort = Callable[..., Outcome]
+
+
+def test_runs_become_a_set_of_records(
+    home: Home, cohort: Cohort, own_out: Path, small: Path
+) -> None:
+    path = home.records / "small.jsonl"
+    assert cohort("results", "add", "small", "--from", own_out / "runs").stdout == f"{path}\n"
+    assert path.read_text() == small.read_text()
+    path.unlink()
+    assert cohort("results", "add", "small", *sorted((own_out / "runs").iterdir())).code == 0
+    assert path.read_text() == small.read_text()
+
+
+def test_what_cannot_be_had_again_is_refused(
+    home: Home, cohort: Cohort, own_out: Path, tmp_path: Path
+) -> None:
+    run = own_out / "runs" / "phone-2g-none-s1"
+    meta = json.loads((run / "meta.json").read_text())
+
+    def refused(**values: object) -> str:
+        (run / "meta.json").write_text(json.dumps({**meta, **values}))
+        ended = cohort("results", "add", "small", own_out / "runs")
+        assert ended.code in (1, 2)
+        assert not home.records.exists()
+        return ended.stderr
+
+    dirty = refused(versions=meta["versions"] | {"cohort_git": "abcd-dirty"})
+    assert "phone-2g-none-s1 is of no commit (abcd-dirty)" in dirty
+    other = refused(versions=meta["versions"] | {"cohort_git": "ef01"})
+    assert "runs of different commit: none (seed 1) has ef01, none (seed 2) has abcd" in other
+    assert "runs of different launches" in refused(launches=12)
+    assert "policies/none.toml says something else" in refused(policy_id="0")
+    assert "mine is no policy of policies/" in refused(policy="mine")
+    assert "was run with --append 'a b'" in refused(cmdline=["a b"])
+    assert "mine is no workload of workloads/" in refused(workload="mine")
+    changed = "workloads/phone-2g.toml says something else than when phone-2g-none-s1 was run"
+    cost = {**meta["storage"], "read_us": 1}
+    assert changed in refused(storage=cost)
+    conf = (run / "phone.conf").read_text()
+    (run / "phone.conf").write_text(conf.replace("set think_us 1000\n", "set think_us 2000\n"))
+    assert changed in refused()
+    shutil.copy(run.with_name("phone-2g-none-s2") / "phone.conf", run)
+    assert "two runs of none with seed 2" in refused(seed=2)
+
+
+def test_runs_are_named_in_one_way(home: Home, cohort: Cohort, own_out: Path) -> None:
+    assert "one of the four" in cohort("results", "add", "small").stderr
+    assert "one of the four" in cohort("results", "add", "small", own_out, "--last").stderr
+    assert "no finished run is there" in cohort("results", "add", "small", own_out).stderr
+    assert "a set is called by" in cohort("results", "add", "../x", own_out / "runs").stderr
+    assert "one of the three" in cohort("results", "--check", "--sql", "SELECT 1").stderr
+    assert "one of the three" in cohort("results", "--check", "--parquet", own_out).stderr
+
+
+STUDY = """
+title = "t"
+source = "s"
+workload = "phone-2g"
+seeds = [1, 2, 3]
+run = [
+    {label = "{policy} now", policy = "{policy}", sweep = {policy = ["none", "tuned"]}},
+    {label = "more", policy = "region", launches = 20, sysctl = {"vm.swappiness" = 1}},
+]
+measure = [{metric = "kills"}]
+"""
+
+
+@pytest.fixture
+def study(home: Home, own_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What `cohort study small` left of two of its three columns, one with more knobs."""
+    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
+    paths.STUDIES.mkdir()
+    (paths.STUDIES / "small.toml").write_text(STUDY)
+    small = load_study("small")
+    runs = []
+    for label, policy in (("none now", "none"), ("more", "region")):
+        for seed in (1, 2):
+            run = own_out / "runs" / f"phone-2g-{policy}-s{seed}"
+            spec = specs_of(small, columns_of(small, [label]), Options([seed], 20))[0]
+            about = json.loads((run / "meta.json").read_text())
+            about |= {"policy_id": spec.policy.digest[:16]}
+            (run / "meta.json").write_text(json.dumps(about))
+            (run / "phone.conf").write_text(check_run(spec).conf)
+            runs.append({"label": label, "path": str(run)})
+    file = tmp_path / "small.json"
+    file.write_text(json.dumps({"study": "small", "runs": runs}))
+    return file
+
+
+def test_a_study_keeps_its_labels_and_its_options(study: Path) -> None:
+    records = collect.of_study(study)
+    assert [x.label for x in records] == ["none now", "none now", "more", "more"]
+    assert {x.command for x in records} == {
+        "cohort study small --seeds 1,2 --launches 20 --run 'none now' --run more"
+    }
+    study.write_text("{}")
+    with pytest.raises(UsageError, match="not what `cohort study` writes"):
+        collect.of_study(study)
+
+
+def test_a_study_of_another_machine_is_one_of_that_machine(study: Path) -> None:
+    for run in json.loads(study.read_text())["runs"]:
+        path = Path(run["path"])
+        about = json.loads((path / "meta.json").read_text()) | {"accel": "tcg", "arch": "arm64"}
+        (path / "meta.json").write_text(json.dumps(about))
+        conf = (path / "phone.conf").read_text()
+        conf = conf.replace("time virtual\n", "time real\n")
+        (path / "phone.conf").write_text(conf.replace("set time_scale 1\n", "set time_scale 50\n"))
+    command = collect.of_study(study)[0].command
+    assert command.endswith("--run more --arch arm64 --accel tcg")
+
+
+def test_a_study_that_says_something_else_by_now_is_refused(study: Path) -> None:
+    file = paths.STUDIES / "small.toml"
+    for old, new, said in (
+        (
+            "swappiness",
+            "page-cluster",
+            "small.toml: more: says something else than when phone-2g-r",
+        ),
+        ('"phone-2g"', '"phone-3g"', "phone-2g.toml says something else than when phone-2g-none"),
+        ('"more"', '"less"', "small has no column 'more'"),
+    ):
+        file.write_text(STUDY.replace(old, new))
+        with pytest.raises(UsageError, match=said):
+            collect.of_study(study)
+    file.unlink()
+    with pytest.raises(UsageError, match="small is no study of studies/"):
+        collect.of_study(study)
+
+
+def test_records_come_back_as_they_were(made: Home) -> None:
+    path = made.records / "small.jsonl"
+    records = read_set(path)
+    text = path.read_text()
+    write_set(path, records)
+    assert path.read_text() == text
+    assert all(isinstance(x, Record) and len(x.records_id) == 16 for x in records)
+    path.write_text(text + '{"label": 1}\n')
+    with pytest.raises(Failed, match=r"small.jsonl:7: label: "):
+        read_set(path)
+
+
+@pytest.fixture
+def same_runs(
+    home: Home, cohort: Cohort, own_out: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[RunSpec]:
+    """A set `small` that is kept, and runs which turn out as they were; those that were asked."""
+    asked: list[RunSpec] = []
+
+    def execute(specs: Sequence[RunSpec], *_: object) -> list[runs.RunDir]:
+        asked.extend(specs)
+        places = [own_out / "runs" / f"phone-2g-{x.policy.name}-s{x.seed}" for x in specs]
+        return [runs.RunDir(place) for place in places]
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    monkeypatch.setattr(again, "git_id", lambda: "abcd")
+    assert cohort("results", "add", "small", own_out / "runs").code == 0
+    return asked
+
+
+def test_a_set_is_made_again(home: Home, cohort: Cohort, same_runs: list[RunSpec]) -> None:
+    """Its file is what is printed: the table of `cohort compare` goes beside it."""
+    path = home.records / "small.jsonl"
+    kept = path.read_text()
+    first = kept.splitlines()[0]
+    path.write_text(kept.replace('"commit": "abcd"', '"commit": "0123"'))
+    done = cohort("results", "again", "small", "--jobs", "2")
+    assert (done.code, done.stdout) == (0, f"{path}\n"), done.stderr
+    assert "cohort compare none region tuned --workload phone-2g" in done.stderr
+    assert json.loads(path.read_text().splitlines()[0]) == json.loads(first)
+    assert path.read_text() == kept
+    asked = [(x.policy.name, x.workload, x.launches, x.seed) for x in same_runs]
+    names = ("none", "region", "tuned")
+    assert asked == [(name, "phone-2g", 20, seed) for name in names for seed in (1, 2)]
+
+
+def test_a_set_is_had_again_to_the_byte(
+    home: Home, cohort: Cohort, same_runs: list[RunSpec]
+) -> None:
+    path = home.records / "small.jsonl"
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, done.stdout) == (0, f"{path}\n"), done.stderr
+    records = read_set(path)
+    odd = [records[0], records[1].model_copy(update={"records_id": "ffff"}), *records[2:]]
+    write_set(path, odd)
+    before = path.read_text()
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, done.stdout) == (1, "")
+    assert "1 of 6 runs are others than the set's, first none (seed 2)" in done.stderr
+    write_set(path, [x.model_copy(update={"commit": "0123"}) for x in odd])
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, "small is of commit 0123, and this is abcd" in done.stderr) == (2, True)
+    write_set(path, [x.model_copy(update={"accel": "tcg"}) for x in odd])
+    done = cohort("results", "again", "small", "--verify")
+    assert (done.code, "none repeats to the byte" in done.stderr) == (2, True)
+    write_set(path, odd)
+    assert path.read_text() == before, "nothing is kept"
+
+
+def test_nothing_is_run_that_could_not_be_kept(
+    home: Home, cohort: Cohort, same_runs: list[RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = read_set(home.records / "small.jsonl")
+    write_set(home.records / "history.jsonl", small)
+    odd = [x.model_copy(update={"command": "cohort doctor --fix"}) for x in small]
+    write_set(home.records / "odd.jsonl", odd)
+    for name, said in (
+        ("history", "cohort results history --last"),
+        ("odd", "`cohort doctor --fix` leaves no runs to keep"),
+        ("gone", "there are no records 'gone'"),
+    ):
+        done = cohort("results", "again", "small", name)
+        assert (done.code, said in done.stderr, same_runs) == (2, True, []), done.stderr
+    monkeypatch.setattr(again, "git_id", lambda: "abcd-dirty")
+    done = cohort("results", "again", "small")
+    assert (done.code, "small is of no commit" in done.stderr, same_runs) == (2, True, [])
