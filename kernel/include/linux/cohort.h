@@ -188,12 +188,10 @@ unsigned long long __cohort_watermark_gap(unsigned long long stock);
 #define cohort_own_mark(zone, which) (cohort_sizing() && (which) == WMARK_MIN ? \
 	(zone)->_watermark[WMARK_MIN] : wmark_pages(zone, which))
 
-/* Is one use enough for a mapped file page to stay?  And one by this process none? */
+/* Is one use enough for a mapped file page to stay?  And one by this mapping none? */
 #define cohort_touched_stays()	cohort_scope_enabled()
-static inline bool cohort_mm_background(const struct mm_struct *mm)
-{
-	return cohort_scope_enabled() && test_bit(COHORT_MMF_BACKGROUND, &mm->flags);
-}
+#define cohort_vma_background(vma) (cohort_scope_enabled() && (vma)->vm_ops && \
+	test_bit(COHORT_MMF_BACKGROUND, &(vma)->vm_mm->flags))
 
 /* Must a page be able to leave at any time?  One that was evicted is read again; is evicted. */
 bool __cohort_pcpa_transient(unsigned long pfn);

@@ -131,7 +131,10 @@ unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zone
 			want = cohort_zone_aim(zone, want);
 		want += zone->lowmem_reserve[highest_zoneidx];
 		have = zone_page_state_snapshot(zone, NR_FREE_PAGES);
-		have -= min(have, cohort_unusable_free(zone));
+		/* As pgdat_balanced() counts, which asks for memory that cannot be moved. */
+		have -= min(have, cohort_unusable_free(zone) +
+				  zone_page_state(zone, NR_FREE_CMA_PAGES) +
+				  READ_ONCE(zone->nr_free_highatomic));
 		missing = min(missing, want > have ? want - have : 0);
 	}
 	return cohort_run_target(stock, missing,

@@ -3,8 +3,8 @@
  * Which pages reclaim takes first, and what comes back with a page that had
  * been taken: the scope of right-sized reclaim.
  *
- *	background	what processes in the background touch is no reason to
- *			keep it, nor is it that they die: vma_has_recency() says
+ *	background	what processes in the background touch of files is no
+ *			reason to keep it, nor that they die: vma_has_recency() says
  *			no for them, which aging, eviction, faults and unmapping
  *			of both LRUs ask already
  *	touched		a mapped file page that was used while it was inactive

@@ -67,6 +67,33 @@ static void cohort_rightsize_test_toggle(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
 }
 
+/* What is free and only for memory that can be moved makes kswapd aim no lower. */
+static void cohort_rightsize_test_aim(struct kunit *test)
+{
+	struct pglist_data *pgdat = NODE_DATA(first_online_node);
+	unsigned long high[MAX_NR_ZONES], stock = 1UL << 20, before, after;
+	struct zone *zone;
+	int i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		zone = pgdat->node_zones + i;
+		high[i] = zone->_watermark[WMARK_HIGH];
+		zone->_watermark[WMARK_HIGH] = zone_page_state(zone, NR_FREE_PAGES) + 4096;
+	}
+	before = cohort_kswapd_target(pgdat, MAX_NR_ZONES - 1, 0, stock);
+	for (i = 0; i < MAX_NR_ZONES; i++)
+		mod_zone_page_state(pgdat->node_zones + i, NR_FREE_CMA_PAGES, 512);
+	after = cohort_kswapd_target(pgdat, MAX_NR_ZONES - 1, 0, stock);
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		zone = pgdat->node_zones + i;
+		mod_zone_page_state(zone, NR_FREE_CMA_PAGES, -512);
+		zone->_watermark[WMARK_HIGH] = high[i];
+	}
+	/* Others allocate and free meanwhile. */
+	KUNIT_EXPECT_GE(test, before, 2048);
+	KUNIT_EXPECT_GE(test, after, before + 256);
+}
+
 /* A boost raises the mark at which kswapd wakes, not the one that holds processes. */
 static void cohort_rightsize_test_boost(struct kunit *test)
 {
@@ -101,7 +128,8 @@ static void cohort_rightsize_test_shares_the_hook(struct kunit *test)
 
 static void cohort_rightsize_test_background(struct kunit *test)
 {
-	struct vm_area_struct vma = { .vm_flags = 0 };
+	static const struct vm_operations_struct of_file;
+	struct vm_area_struct vma = { .vm_ops = &of_file };
 	struct mm_struct *mm = mm_alloc();
 
 	KUNIT_ASSERT_NOT_NULL(test, mm);
@@ -109,6 +137,10 @@ static void cohort_rightsize_test_background(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
 	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ);
 	KUNIT_EXPECT_FALSE(test, vma_has_recency(&vma));
+	/* What is anonymous ages as all else: it would only be swapped in again. */
+	vma.vm_ops = NULL;
+	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
+	vma.vm_ops = &of_file;
 	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ - 1);
 	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
 
@@ -294,6 +326,7 @@ static void cohort_rightsize_test_working_set(struct kunit *test)
 
 static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_toggle),
+	KUNIT_CASE(cohort_rightsize_test_aim),
 	KUNIT_CASE(cohort_rightsize_test_boost),
 	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
 	KUNIT_CASE(cohort_rightsize_test_background),
