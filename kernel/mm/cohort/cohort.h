@@ -53,7 +53,7 @@
 
 #include "lib/arith.h"
 
-/* The list of blocks that compaction is emptying; take() never looks there. */
+/* The list of blocks that compaction is emptying; take() never looks there, a breach last. */
 #define COHORT_BUSY	COHORT_BUCKETS
 
 /* A page that cannot move now (locked, in a journal) may soon. */
@@ -400,7 +400,8 @@ struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 				     const struct cohort_request *rq);
 void cohort_room_dissolve(struct cohort_room *room, bool close);
 bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags);
-bool cohort_zone_kept(struct zone *zone, const struct alloc_context *ac);
+bool cohort_zone_kept(struct zone *zone, unsigned long owned, unsigned int alloc_flags,
+		      const struct alloc_context *ac);
 bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 			 const struct alloc_context *ac);
 bool cohort_node_ok(const struct alloc_context *ac, int nid);

@@ -44,6 +44,24 @@ bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order
 }
 
 /**
+ * cohort_drain_for() - empty the lists that CPUs have of the zones of a request
+ * @ac: the request
+ *
+ * Zone by zone: a drain of all zones leaves at once while another task is at one, and a
+ * process would be killed beside the pages that this one has not come to.
+ *
+ * Context: sleeps.
+ */
+void cohort_drain_for(const struct alloc_context *ac)
+{
+	struct zoneref *z;
+	struct zone *zone;
+
+	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask)
+		drain_all_pages(zone);
+}
+
+/**
  * __cohort_dissolve_range() - nothing may own these frames any longer
  * @start_pfn: first frame
  * @end_pfn: one past the last frame

@@ -10,7 +10,7 @@
 #include "../../internal.h"
 #include "../cohort.h"
 
-/* Blocks of a room that are looked at for a free piece of more than one page. */
+/* Blocks of each list of a room that are looked at in vain, and rooms of each kind. */
 #define COHORT_BREACH_BLOCKS	8
 
 /* The order of kinds mixes lifetimes least. */
@@ -24,26 +24,42 @@ static const enum cohort_kind cohort_breach_unmovable[] = {
 	COHORT_SVC, COHORT_SMALL, COHORT_PROCESS, COHORT_HOT, COHORT_CACHE,
 };
 
-/* Of the emptiest blocks, as large pieces are there. */
+/* Of the blocks on one list of a room. */
+static struct cohort_block *cohort_list_breach(struct cohort_room *room, unsigned int list,
+					       unsigned int order, struct page **piece)
+{
+	unsigned int left = COHORT_BREACH_BLOCKS;
+	struct cohort_block *blk, *next;
+
+	list_for_each_entry_safe(blk, next, &room->list[list], node) {
+		/* Strangers have been here. */
+		cohort_block_place(blk);
+		if (blk->bucket != list)
+			continue;
+		if (!left--) {
+			/* The next request begins with others. */
+			list_rotate_to_front(&blk->node, &room->list[list]);
+			return NULL;
+		}
+		if (!cohort_block_usable(blk))
+			continue;
+		*piece = cohort_block_piece(blk, order);
+		if (*piece)
+			return blk;
+	}
+	return NULL;
+}
+
+/* Of the emptiest blocks, as large pieces are there; last of those that are being emptied. */
 static struct cohort_block *cohort_room_emptiest(struct cohort_room *room, unsigned int order,
 						 struct page **piece)
 {
-	unsigned int left = COHORT_BREACH_BLOCKS;
-	struct cohort_block *blk;
-	int b;
+	struct cohort_block *blk = NULL;
+	unsigned int b;
 
-	for (b = COHORT_BUCKETS - 1; b > 0; b--) {
-		list_for_each_entry(blk, &room->list[b], node) {
-			if (!left--)
-				return NULL;
-			if (!cohort_block_usable(blk))
-				continue;
-			*piece = cohort_block_piece(blk, order);
-			if (*piece)
-				return blk;
-		}
-	}
-	return NULL;
+	for (b = COHORT_BUCKETS - 1; b && !blk; b--)
+		blk = cohort_list_breach(room, b, order, piece);
+	return blk ?: cohort_list_breach(room, COHORT_BUSY, order, piece);
 }
 
 static struct page *cohort_room_breach(struct cohort_room *room, unsigned int order,
@@ -54,13 +70,23 @@ static struct page *cohort_room_breach(struct cohort_room *room, unsigned int or
 
 	if (!order && unmovable == cohort_unmovable(room->dom)) {
 		blk = cohort_room_fullest(room);
-		return blk ? cohort_block_piece(blk, 0) : NULL;
+		if (blk)
+			return cohort_block_piece(blk, 0);
 	}
 	blk = cohort_room_emptiest(room, order, &page);
 	/* One block is spoiled, not one for each page. */
 	if (blk && unmovable && !cohort_unmovable(room->dom))
 		room->zone->cohort->taint = blk;
 	return page;
+}
+
+/* Has any block a free piece so large?  Else none is looked at. */
+static bool cohort_zone_has_piece(const struct cohort_zone *cz, unsigned int order)
+{
+	for (; order < cohort_block_order(); order++)
+		if (cz->pieces[order])
+			return true;
+	return false;
 }
 
 static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bool unmovable)
@@ -72,6 +98,8 @@ static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bo
 	struct page *page = NULL;
 	unsigned int i, left;
 
+	if (!cohort_zone_has_piece(cz, order))
+		return NULL;
 	for (i = 0; i < COHORT_NR_KINDS; i++) {
 		if (unmovable && cz->taint && !cohort_kind_unmovable(kind[i]) &&
 		    cohort_block_usable(cz->taint)) {
@@ -123,7 +151,9 @@ struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int al
 	if (order > COHORT_BREACH_ORDER || (order && cohort_opportunist(gfp)))
 		return NULL;
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
-		if (!READ_ONCE(zone->cohort_soft) || cohort_zone_kept(zone, ac) ||
+		unsigned long soft = READ_ONCE(zone->cohort_soft);
+
+		if (!soft || cohort_zone_kept(zone, soft, alloc_flags, ac) ||
 		    !cohort_cpuset_allows(zone, gfp, alloc_flags))
 			continue;
 		spin_lock_irqsave(&zone->lock, flags);

@@ -106,8 +106,8 @@ static unsigned int cohort_block_cost(const struct cohort_room *room,
  *
  * Looks at the candidates without the lock: a wrong guess costs time only.
  *
- * Return: a block on the busy list, from which nothing is taken until
- * cohort_unpick(), or NULL if no block can be freed.
+ * Return: a block on the busy list, from which until cohort_unpick() only a
+ * breach takes that finds nothing else in the room; NULL if no block can be freed.
  */
 struct cohort_block *cohort_pick_victim(struct cohort_room *room)
 {
@@ -394,11 +394,14 @@ bool cohort_compact_block(struct cohort_room *room, bool may_wait,
 /* The block being filled is spared: it would be acquired again at once. */
 static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned int bucket)
 {
-	struct cohort_block *blk;
+	struct cohort_block *blk, *next;
 
-	list_for_each_entry(blk, &room->list[bucket], node)
-		if (blk != room->young)
+	list_for_each_entry_safe(blk, next, &room->list[bucket], node) {
+		/* Strangers have been here. */
+		cohort_block_place(blk);
+		if (blk->bucket == bucket && blk != room->young)
 			return blk;
+	}
 	return NULL;
 }
 

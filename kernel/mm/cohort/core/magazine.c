@@ -27,6 +27,17 @@ static bool cohort_magazine_trylock(struct cohort_magazine *mag, unsigned long *
 #endif
 }
 
+/* Interrupts stay on while it waits, as the holder may be interrupted for long. */
+static void cohort_magazine_lock(struct cohort_magazine *mag, unsigned long *flags)
+{
+#if defined(CONFIG_SMP) || defined(CONFIG_PREEMPT_RT)
+	*flags = 0;
+	spin_lock(&mag->lock);
+#else
+	spin_lock_irqsave(&mag->lock, *flags);
+#endif
+}
+
 static void cohort_magazine_unlock(struct cohort_magazine *mag, unsigned long flags)
 {
 #if defined(CONFIG_SMP) || defined(CONFIG_PREEMPT_RT)
@@ -345,7 +356,7 @@ static void cohort_magazine_empty_slots(struct zone *zone, struct cohort_magazin
 	 * Not without the lock: what is being filled has seen the magazine open.
 	 * Interrupts that try the lock go on without it.
 	 */
-	spin_lock_irqsave(&mag->lock, flags);
+	cohort_magazine_lock(mag, &flags);
 	for (; i < end; i++) {
 		struct cohort_rounds *slot = &mag->slot[i];
 		unsigned int nr = slot->nr;
@@ -357,11 +368,11 @@ static void cohort_magazine_empty_slots(struct zone *zone, struct cohort_magazin
 		if (!nr || used)
 			continue;
 		cohort_rounds_eject(slot, nr, out);
-		spin_unlock_irqrestore(&mag->lock, flags);
+		cohort_magazine_unlock(mag, flags);
 		cohort_buddy_free_bulk(zone, out, nr);
-		spin_lock_irqsave(&mag->lock, flags);
+		cohort_magazine_lock(mag, &flags);
 	}
-	spin_unlock_irqrestore(&mag->lock, flags);
+	cohort_magazine_unlock(mag, flags);
 }
 
 /**

@@ -288,20 +288,24 @@ bool cohort_cpuset_allows(struct zone *zone, gfp_t gfp, unsigned int alloc_flags
 /**
  * cohort_zone_kept() - does a low zone keep its free pages for requests that can have no other?
  * @zone: the zone
- * @ac: context of the request
+ * @owned: free pages that have an owner and are there for the request
+ * @alloc_flags: ALLOC_* of the request
+ * @ac: its context
  *
- * As many as it would if none had an owner.  Not from those that free memory.
+ * As many as it would if those had no owner.  Not from those that free memory.
  */
-bool cohort_zone_kept(struct zone *zone, const struct alloc_context *ac)
+bool cohort_zone_kept(struct zone *zone, unsigned long owned, unsigned int alloc_flags,
+		      const struct alloc_context *ac)
 {
-	long reserve = zone->lowmem_reserve[ac->highest_zoneidx];
+	int top = ac->highest_zoneidx;
 
-	return reserve && zone_page_state(zone, NR_FREE_PAGES) <= min_wmark_pages(zone) + reserve &&
-	       !(current->flags & PF_MEMALLOC);
+	return zone->lowmem_reserve[top] && !(current->flags & PF_MEMALLOC) &&
+	       !__zone_watermark_ok(zone, 0, min_wmark_pages(zone), top, alloc_flags,
+				    zone_page_state(zone, NR_FREE_PAGES) + owned);
 }
 
 /**
- * cohort_zone_allowed() - may this request take a page from a zone?
+ * cohort_zone_allowed() - may this request take a page from a zone, fixed blocks included?
  * @zone: a zone of the request's zonelist and nodemask
  * @gfp: the request
  * @alloc_flags: ALLOC_* of the request
@@ -310,8 +314,16 @@ bool cohort_zone_kept(struct zone *zone, const struct alloc_context *ac)
 bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 			 const struct alloc_context *ac)
 {
-	return cohort_cpuset_allows(zone, gfp, alloc_flags) && !cohort_zone_kept(zone, ac) &&
+	return cohort_cpuset_allows(zone, gfp, alloc_flags) &&
+	       !cohort_zone_kept(zone, cohort_unusable_free(zone), alloc_flags, ac) &&
 	       (!ac->spread_dirty_pages || node_dirty_ok(zone->zone_pgdat));
+}
+
+/* The same for a page of a domain's block: what fixed ones have free does not count. */
+static bool cohort_zone_serves(struct zone *zone, const struct cohort_request *rq)
+{
+	return cohort_zone_allowed(zone, rq->gfp, rq->alloc_flags, rq->ac) &&
+	       !cohort_zone_kept(zone, READ_ONCE(zone->cohort_soft), rq->alloc_flags, rq->ac);
 }
 
 /* Slab that can be shrunk cannot be moved either. */
@@ -427,8 +439,7 @@ static struct page *cohort_zones_take(const struct cohort_request *rq)
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
 		if (cohort_zone_far(zone, rq))
 			break;
-		if (!zone->cohort ||
-		    !cohort_zone_allowed(zone, rq->gfp, rq->alloc_flags, ac))
+		if (!zone->cohort || !cohort_zone_serves(zone, rq))
 			continue;
 		while ((page = cohort_zone_take(rq, zone)))
 			if (cohort_hand_out_one(rq, page))
@@ -535,8 +546,7 @@ struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 
 		if (cohort_zone_far(zone, rq))
 			break;
-		if (room && cohort_zone_allowed(zone, rq->gfp, rq->alloc_flags, ac) &&
-		    cohort_room_take(room, &page, 1))
+		if (room && cohort_zone_serves(zone, rq) && cohort_room_take(room, &page, 1))
 			return page;
 	}
 	return NULL;

@@ -11,6 +11,19 @@
 #include "../region/region.h"
 
 /*
+ * What kswapd's walk counts goes to the memory cgroup that it is at, and pages of a region are
+ * of others: no walk is there while they are looked at, and references are told one by one.
+ */
+static struct lru_gen_mm_walk *cohort_change_walk(struct lru_gen_mm_walk *walk)
+{
+#ifdef CONFIG_LRU_GEN
+	if (current->reclaim_state)
+		swap(current->reclaim_state->mm_walk, walk);
+#endif
+	return walk;
+}
+
+/*
  * Those of one memory cgroup, which counts them, as stock does with what is of one LRU list.
  * Pages of no group count for the root; without memory cgroups there is none.
  */
@@ -21,6 +34,7 @@ static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_con
 	struct folio *folio, *next, *first = list_first_entry(victims, struct folio, lru);
 	struct mem_cgroup *memcg = get_mem_cgroup_from_folio(first), *own = folio_memcg(first);
 	int by = current_is_kswapd() ? 0 : PGSCAN_DIRECT - PGSCAN_KSWAPD;
+	struct lru_gen_mm_walk *walk;
 	struct reclaim_stat stat;
 	long isolated = 0;
 	unsigned int nr;
@@ -35,7 +49,9 @@ static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_con
 	count_vm_events(PGSCAN_KSWAPD + by, isolated);
 	count_memcg_events(memcg, PGSCAN_KSWAPD + by, isolated);
 	count_vm_events(PGSCAN_FILE, isolated);
+	walk = cohort_change_walk(NULL);
 	nr = shrink_folio_list(&group, pgdat, sc, &stat, false);
+	cohort_change_walk(walk);
 	/* Pages off the list: reclaimed ones, and poisoned ones, not counted as such. */
 	isolated -= list_count_nodes(&group);
 	mod_node_page_state(pgdat, NR_ISOLATED_FILE, -isolated);

@@ -5,7 +5,9 @@
  */
 #include <linux/completion.h>
 #include <linux/cpu.h>
+#include <linux/delay.h>
 #include <linux/hrtimer.h>
+#include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/oom.h>
@@ -81,6 +83,71 @@ static void cohort_cpb_test_free_in_interrupt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(ct->dom), 0);
 	KUNIT_EXPECT_NULL(test, cohort_test_owner(first));
 	KUNIT_EXPECT_GE(test, cohort_test_buddy_order(first), (int)cohort_block_order());
+}
+
+struct cohort_cpb_test_holder {
+	struct cohort_magazine *mag;
+	struct hrtimer timer;
+	struct completion done;
+	bool held;
+	bool fired;
+	bool seen;
+};
+
+static enum hrtimer_restart cohort_cpb_test_fires(struct hrtimer *timer)
+{
+	struct cohort_cpb_test_holder *h =
+		container_of(timer, struct cohort_cpb_test_holder, timer);
+
+	WRITE_ONCE(h->fired, true);
+	return HRTIMER_NORESTART;
+}
+
+/* A magazine's lock is held until the other CPU has its interrupt, or seconds are over. */
+static int cohort_cpb_test_holds(void *arg)
+{
+	struct cohort_cpb_test_holder *h = arg;
+	unsigned int i;
+
+	spin_lock(&h->mag->lock);
+	WRITE_ONCE(h->held, true);
+	for (i = 0; i < 5000 && !READ_ONCE(h->fired); i++)
+		mdelay(1);
+	h->seen = READ_ONCE(h->fired);
+	spin_unlock(&h->mag->lock);
+	complete(&h->done);
+	return 0;
+}
+
+/* What drains a magazine takes interrupts while it waits for the lock. */
+static void cohort_cpb_test_drain_waits(struct kunit *test)
+{
+	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	struct cohort_cpb_test_holder h = { };
+	struct cohort_test *ct = test->priv;
+	struct task_struct *thread;
+	struct zone *zone;
+
+	if (cpu >= nr_cpu_ids)
+		kunit_skip(test, "no second CPU");
+	cohort_test_take(test, 1);
+	zone = page_zone(ct->page[0]);
+	h.mag = per_cpu_ptr(zone->cohort->magazine, cpu);
+	init_completion(&h.done);
+	thread = kthread_create(cohort_cpb_test_holds, &h, "cohort_test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	hrtimer_init_on_stack(&h.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	h.timer.function = cohort_cpb_test_fires;
+	kthread_bind(thread, cpu);
+	wake_up_process(thread);
+	while (!READ_ONCE(h.held))
+		msleep(20);
+	hrtimer_start(&h.timer, ms_to_ktime(10), HRTIMER_MODE_REL_PINNED_HARD);
+	cohort_magazine_drain(zone, cpu, 0);
+	wait_for_completion(&h.done);
+	hrtimer_cancel(&h.timer);
+	destroy_hrtimer_on_stack(&h.timer);
+	KUNIT_EXPECT_TRUE(test, h.seen);
 }
 
 /* A process has gone, and some of its pages are still in use. */
@@ -239,6 +306,7 @@ static void cohort_cpb_test_hotplug(struct kunit *test)
 static struct kunit_case cohort_cpb_home_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_merge_any_order),
 	KUNIT_CASE(cohort_cpb_test_free_in_interrupt),
+	KUNIT_CASE(cohort_cpb_test_drain_waits),
 	KUNIT_CASE(cohort_cpb_test_exit_in_flight),
 	KUNIT_CASE(cohort_cpb_test_limit),
 	KUNIT_CASE(cohort_cpb_test_bound_of_reservations),

@@ -284,6 +284,107 @@ static void cohort_cpb_test_a6_breach(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_test_domains(), before);
 }
 
+/* A stranger takes all that is free in a set, as compaction does. */
+static void cohort_cpb_test_isolate(struct cohort_block *blk, struct list_head *pieces)
+{
+	struct zone *zone = blk->room->zone;
+	struct page *page, *next;
+	unsigned long flags;
+	unsigned int o;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	for (o = 0; o < cohort_block_lists(blk); o++)
+		list_for_each_entry_safe(page, next, &blk->free[o], buddy_list)
+			if (__isolate_free_page(page, o))
+				cohort_test_keep(pieces, page, o);
+	spin_unlock_irqrestore(&zone->lock, flags);
+}
+
+static void cohort_cpb_test_put_back(struct list_head *pieces)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, pieces, lru) {
+		unsigned int order = page_private(page);
+
+		list_del(&page->lru);
+		set_page_private(page, 0);
+		cohort_buddy_give(page, order);
+	}
+}
+
+/* Ten sets: nine had many free pages, which strangers have taken, and the last one has two. */
+static void cohort_cpb_test_strangers(struct kunit *test, struct list_head *pieces)
+{
+	unsigned int i, pages = cohort_pages();
+	struct cohort_test *ct = test->priv;
+
+	cohort_test_take(test, 10 * pages);
+	KUNIT_ASSERT_EQ(test, cohort_domain_blocks(ct->dom), 10);
+	for (i = 0; i < 9; i++) {
+		cohort_test_free(test, i * pages + 4, pages - 4);
+		cohort_cpb_test_isolate(cohort_test_block(ct->page[i * pages]), pieces);
+	}
+	cohort_test_free(test, i * pages, 2);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 2);
+}
+
+/* Sets that strangers have emptied hide none with a free page. */
+static void cohort_cpb_test_a6_strangers(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	LIST_HEAD(pieces);
+	LIST_HEAD(pages);
+
+	cohort_cpb_test_strangers(test, &pieces);
+	cohort_test_breach_all(&pages, GFP_ATOMIC, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
+	cohort_test_release(&pages);
+	cohort_cpb_test_put_back(&pieces);
+}
+
+/* Nor are they given up for what was free in them. */
+static void cohort_cpb_test_relieve_strangers(struct kunit *test)
+{
+	LIST_HEAD(pieces);
+
+	cohort_cpb_test_strangers(test, &pieces);
+	KUNIT_EXPECT_EQ(test, cohort_room_relieve(cohort_test_room(test), UINT_MAX), 0);
+	cohort_cpb_test_put_back(&pieces);
+}
+
+/* Eight sets have many free pages, but no piece of order 3; the last one, with fewer, has. */
+static void cohort_cpb_test_behind(struct kunit *test, unsigned int nr)
+{
+	unsigned int i, pages = cohort_pages();
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *last;
+	LIST_HEAD(list);
+
+	cohort_test_take(test, 9 * pages);
+	KUNIT_ASSERT_EQ(test, cohort_domain_blocks(ct->dom), 9);
+	for (i = 0; i < 8 * pages; i++)
+		if (i % 8 != 3)
+			cohort_test_free(test, i, 1);
+	cohort_test_free(test, i, nr);
+	last = cohort_test_block(ct->page[i + nr]);
+	KUNIT_EXPECT_EQ(test, last->nr_free, nr);
+	/* What one request does not see the next one does. */
+	for (i = 0; i < 2; i++)
+		cohort_test_breach_all(&list, GFP_ATOMIC, 3);
+	KUNIT_EXPECT_EQ(test, last->nr_free, nr - 8);
+	cohort_test_release(&list);
+	cohort_test_free(test, 0, ct->nr);
+	ct->nr = 0;
+}
+
+/* On a list behind theirs; and on the same one. */
+static void cohort_cpb_test_a6_behind(struct kunit *test)
+{
+	cohort_cpb_test_behind(test, 8);
+	cohort_cpb_test_behind(test, 14);
+}
+
 static void cohort_cpb_test_excludes_region(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, cohort_region_switch(true), -EINVAL);
@@ -430,6 +531,9 @@ static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_remnant_goes),
 	KUNIT_CASE(cohort_cpb_test_a5_fall_through),
 	KUNIT_CASE(cohort_cpb_test_a6_breach),
+	KUNIT_CASE(cohort_cpb_test_a6_strangers),
+	KUNIT_CASE(cohort_cpb_test_a6_behind),
+	KUNIT_CASE(cohort_cpb_test_relieve_strangers),
 	KUNIT_CASE(cohort_cpb_test_excludes_region),
 	KUNIT_CASE(cohort_cpb_test_orders),
 	KUNIT_CASE(cohort_cpb_test_off_and_on),

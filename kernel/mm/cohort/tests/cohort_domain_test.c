@@ -7,6 +7,7 @@
 #include <linux/mman.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
+#include <linux/vmstat.h>
 
 #include "cohort_test.h"
 
@@ -426,6 +427,59 @@ static void cohort_domain_test_breach_taint(struct kunit *test)
 	KUNIT_EXPECT_PTR_NE(test, page_zone(page[0])->cohort->taint, blk[0]);
 }
 
+/* What is free in a block that is being emptied is free for all, too. */
+static void cohort_domain_test_breach_busy(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *picked;
+	struct cohort_room *room;
+	enum cohort_kind kind;
+	LIST_HEAD(pages);
+
+	cohort_domain_test_three_blocks(test);
+	room = cohort_test_room(test);
+	picked = cohort_pick_victim(room);
+	KUNIT_ASSERT_NOT_NULL(test, picked);
+	WRITE_ONCE(cohort_taking, false);
+	for (kind = COHORT_PROCESS + 1; kind < COHORT_NR_KINDS; kind++)
+		cohort_domain_dissolve(cohort_region_domain(kind));
+	cohort_test_breach_all(&pages, GFP_HIGHUSER_MOVABLE, 0);
+	WRITE_ONCE(cohort_taking, true);
+	KUNIT_EXPECT_EQ(test, picked->nr_free, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
+	cohort_test_release(&pages);
+	KUNIT_EXPECT_FALSE(test, cohort_unpick(room, picked));
+	KUNIT_EXPECT_EQ(test, picked->nr_free, cohort_pages() - 2);
+	cohort_test_recount(test, room->zone, 0);
+}
+
+/* What is free of CMA, which the request cannot have, is no part of what a low zone keeps. */
+static void cohort_domain_test_breach_low_zone(struct kunit *test)
+{
+	unsigned int idx = gfp_zone(GFP_HIGHUSER_MOVABLE);
+	struct zone *zone, *other;
+	long reserve, most;
+	struct page *page;
+
+	if (!IS_ENABLED(CONFIG_CMA))
+		kunit_skip(test, "no CONFIG_CMA");
+	cohort_test_take(test, 1);
+	zone = cohort_test_room(test)->zone;
+	for_each_populated_zone(other)
+		if (other != zone && READ_ONCE(other->cohort_soft))
+			kunit_skip(test, "another zone has such pages");
+	reserve = zone->lowmem_reserve[idx];
+	most = zone_page_state(zone, NR_FREE_PAGES) - min_wmark_pages(zone);
+	WRITE_ONCE(zone->lowmem_reserve[idx], most - 1024);
+	mod_zone_page_state(zone, NR_FREE_CMA_PAGES, 2048);
+	page = cohort_test_breach(GFP_HIGHUSER_MOVABLE, 0);
+	mod_zone_page_state(zone, NR_FREE_CMA_PAGES, -2048);
+	WRITE_ONCE(zone->lowmem_reserve[idx], reserve);
+	KUNIT_EXPECT_NULL(test, page);
+	if (page)
+		__free_page(page);
+}
+
 /* Pages outlive the domain: in batches, in the swap cache, pinned. */
 static void cohort_domain_test_destroy_in_use(struct kunit *test)
 {
@@ -500,6 +554,8 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_breach_movable),
 	KUNIT_CASE(cohort_domain_test_breach_returns),
 	KUNIT_CASE(cohort_domain_test_breach_taint),
+	KUNIT_CASE(cohort_domain_test_breach_busy),
+	KUNIT_CASE(cohort_domain_test_breach_low_zone),
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
 	KUNIT_CASE(cohort_domain_test_destroy_drains),
 	KUNIT_CASE(cohort_domain_test_shared_slot),

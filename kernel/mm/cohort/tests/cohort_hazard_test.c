@@ -30,11 +30,9 @@ static bool cohort_hazard_test_one(struct list_head *pages, gfp_t gfp,
 {
 	struct page *page = alloc_pages(gfp | __GFP_NOWARN, order);
 
-	if (!page)
-		return false;
-	set_page_private(page, order);
-	list_add(&page->lru, pages);
-	return true;
+	if (page)
+		cohort_test_keep(pages, page, order);
+	return page;
 }
 
 /*
@@ -51,22 +49,9 @@ static void cohort_hazard_test_nearly_out(struct kunit *test, struct list_head *
 			;
 }
 
-static void cohort_hazard_test_release(struct list_head *pages)
-{
-	struct page *page, *next;
-
-	list_for_each_entry_safe(page, next, pages, lru) {
-		unsigned int order = page_private(page);
-
-		list_del(&page->lru);
-		set_page_private(page, 0);
-		__free_pages(page, order);
-	}
-}
-
 static void cohort_hazard_test_enough(struct list_head *pages)
 {
-	cohort_hazard_test_release(pages);
+	cohort_test_release(pages);
 	oom_killer_enable();
 }
 

@@ -190,6 +190,33 @@ struct page *cohort_test_breach(gfp_t gfp, unsigned int order)
 	return __cohort_breach(gfp, order, 0, &ac);
 }
 
+void cohort_test_keep(struct list_head *pages, struct page *page, unsigned int order)
+{
+	set_page_private(page, order);
+	list_add(&page->lru, pages);
+}
+
+void cohort_test_release(struct list_head *pages)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, pages, lru) {
+		unsigned int order = page_private(page);
+
+		list_del(&page->lru);
+		set_page_private(page, 0);
+		__free_pages(page, order);
+	}
+}
+
+void cohort_test_breach_all(struct list_head *pages, gfp_t gfp, unsigned int order)
+{
+	struct page *page;
+
+	while ((page = cohort_test_breach(gfp, order)))
+		cohort_test_keep(pages, page, order);
+}
+
 unsigned int cohort_test_at_hand(unsigned int id)
 {
 	unsigned int cpu, i, nr = 0;
