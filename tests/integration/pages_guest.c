@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * PID 1 of a small guest with the nodes "trusted" and "untrusted", whose kernel has
- * pools of huge pages, userfaultfd, huge ones made of small ones, and merging of equal pages: by
- * none of them a page of a process comes into a node that its role has not.
+ * pools of huge pages, userfaultfd, huge ones made of small ones, merging of equal pages, and
+ * counters of a CPU: by none of them a page of a process comes into a node that its role has not.
  * Prints "ok WHAT" or "not ok WHAT", a line a claim.
  */
 #define _GNU_SOURCE
+#include <linux/perf_event.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
@@ -159,6 +161,7 @@ static void sent_by_others(void)
 
 #define ZRAM_MB 256
 #define SWAPPED_PAGES 4096	/* at least, of compressed memory */
+#define COUNTERS 4000		/* each more than a KiB of the kernel's */
 
 static bool swap_on(void)
 {
@@ -180,8 +183,8 @@ static bool swap_on(void)
 	return !syscall(SYS_swapon, "/dev/zram0", 0);
 }
 
-/* Pages of compressed memory in a node. */
-static long compressed(int node)
+/* Pages of a kind in a node; the name of the kind ends with a space. */
+static long pages_of(int node, const char *kind)
 {
 	char path[64], line[128];
 	long nr = -1;
@@ -190,11 +193,39 @@ static long compressed(int node)
 	snprintf(path, sizeof(path), NODES "node%d/vmstat", node);
 	f = fopen(path, "r");
 	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "nr_zspages ", strlen("nr_zspages ")))
-			nr = atol(line + strlen("nr_zspages "));
+		if (!strncmp(line, kind, strlen(kind)))
+			nr = atol(line + strlen(kind));
 	if (f)
 		fclose(f);
 	return nr;
+}
+
+static long compressed(int node)
+{
+	return pages_of(node, "nr_zspages ");
+}
+
+/* What the kernel has for a counter lies near its CPU: for one that is in the trusted node. */
+static int counts(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1, .exclude_kernel = 1, .exclude_hv = 1,
+	};
+	struct rlimit files = { COUNTERS + 64, COUNTERS + 64 };
+	long before;
+	int i;
+
+	put("/proc/self/vnode", "untrusted");
+	if (setrlimit(RLIMIT_NOFILE, &files) || setuid(1000))
+		return 1;
+	before = pages_of(TRUSTED, "nr_slab_unreclaimable ");
+	for (i = 0; i < COUNTERS; i++)
+		if (syscall(SYS_perf_event_open, &attr, 0, i % 2, -1, 0UL) < 0)
+			return 1;
+	claim(before >= 0 && pages_of(TRUSTED, "nr_slab_unreclaimable ") - before < 256,
+	      "no way out by memory that names a node");
+	return 0;
 }
 
 /* Grows until its node has swapped enough out, of pages that are not alike. */
@@ -415,6 +446,8 @@ int main(void)
 	mount("sys", "/sys", "sysfs", 0, NULL);
 	waitpid(child(borrows), &status, 0);
 	claim(!status, "a process has borrowed");
+	waitpid(child(counts), &status, 0);
+	claim(!status, "a process has counters");
 	sent_by_others();
 	put(POOL_OF(1), "4");
 	waitpid(child(sends), &status, 0);

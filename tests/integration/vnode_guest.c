@@ -48,10 +48,12 @@
 #define LOAN "/data/loan"
 #define LOAN_SIZE (96 * MB)
 #define HELD (448 * MB)		/* more than half of the untrusted node */
+#define FAMILY 64		/* each has less than what is worth a victim */
 
 static pid_t warden;		/* a trusted process of another user */
 static pid_t slow;		/* exits late */
 static char *held;		/* its memory; the address is of every process */
+static int kind = MAP_PRIVATE;	/* of memory that is mapped */
 
 static bool make(const char *path)
 {
@@ -74,7 +76,7 @@ static bool says(const char *path, const char *value)
 static char *map(size_t size)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		    kind | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 static char *touch(size_t size)
@@ -306,6 +308,21 @@ static int bystander(void)
 	return 0;
 }
 
+/* Was in the role that runs out of memory, and holds its lock for most of the time. */
+static int comes_back(void)
+{
+	char *p;
+
+	put("/proc/self/vnode", "trusted");
+	put("/proc/self/vnode", "untrusted");
+	put("/proc/self/vnode", "trusted");
+	put("/proc/self/oom_score_adj", "900");
+	p = touch(100 * MB);
+	while (!mprotect(p, 100 * MB, PROT_READ))
+		mprotect(p, 100 * MB, PROT_READ | PROT_WRITE);
+	return 1;
+}
+
 static int hog(void)
 {
 	put("/proc/self/vnode", "untrusted");
@@ -313,20 +330,17 @@ static int hog(void)
 	return 0;
 }
 
-static void out_of_memory(void)
+static void out_of_memory(int (*run)(void), const char *lives)
 {
-	pid_t spared = child(bystander), killed;
+	pid_t spared = child(run), killed;
 	int status;
 
 	sleep(1);
 	killed = child(hog);
 	waitpid(killed, &status, 0);
 	claim(WIFSIGNALED(status) && WTERMSIG(status) == 9, "the hog is killed");
-	claim(waitpid(spared, &status, WNOHANG) == 0, "the bystander lives");
-	claim(says("/sys/kernel/mm/cohort/vnode/untrusted/oom_kills", "1") &&
-	      says("/sys/kernel/mm/cohort/vnode/trusted/oom_kills", "0"), "kills are counted");
-	kill(spared, SIGKILL);
-	waitpid(spared, NULL, 0);
+	claim(waitpid(spared, &status, WNOHANG) == 0, lives);
+	end(spared);
 }
 
 /* A child that has stopped itself, or is gone. */
@@ -383,8 +397,30 @@ static int comes_late(void)
 	return 0;
 }
 
-/* Leavers and their children are children of this process in the end. */
-static void leaving(int (*leaver)(void), const char *killed)
+/* So have all these of a parent that lives. */
+static int leaves_a_family(void)
+{
+	int i;
+
+	if (!leave())
+		return 1;
+	for (i = 0; i < FAMILY; i++)
+		if (!fork())
+			pause();
+	return raise(SIGSTOP);
+}
+
+static int leaves_shared(void)
+{
+	kind = MAP_SHARED;
+	return leaves();
+}
+
+/*
+ * Leavers and their children are children of this process in the end.  What several have is free
+ * when the last is gone, and shared memory when its process is: one more may die meanwhile.
+ */
+static void leaving(int (*leaver)(void), const char *killed, bool alone)
 {
 	int status, late, i;
 	pid_t spared, gone;
@@ -397,8 +433,35 @@ static void leaving(int (*leaver)(void), const char *killed)
 		sleep(1);
 	claim(gone > 0 && gone != spared && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
 	      killed);
-	claim(!late, "the memory is for the role that was left");
+	if (alone)
+		claim(!late, "the memory is for the role that was left");
 	claim(waitpid(spared, &status, WNOHANG) == 0, "a process that stayed lives");
+	end_all();
+}
+
+static int leaves_little(void)
+{
+	put("/proc/self/vnode", "trusted");
+	touch(3 * MB);
+	put("/proc/self/vnode", "untrusted");
+	return raise(SIGSTOP);
+}
+
+static int must_have(void)
+{
+	put("/proc/self/oom_score_adj", "-1000");
+	return comes_late();
+}
+
+/* None of them has enough to be a victim, and those of the role may not be killed. */
+static void leaving_little(void)
+{
+	int late;
+
+	while (number(NODES "trusted/free_kb") > 40 << 10)
+		stopped(leaves_little);
+	waitpid(child(must_have), &late, 0);
+	claim(!late, "what is left by many is had before the machine panics");
 	end_all();
 }
 
@@ -872,9 +935,15 @@ int main(int argc, char **argv)
 		waitpid(child(deputy), &status, 0);
 		claim(!status, "a setuid program was tried");
 		waitpid(child(inherits), NULL, 0);
-		out_of_memory();
-		leaving(leaves, "a process is killed for the memory it left");
-		leaving(leaves_a_child, "a child is killed for the memory its parent left");
+		out_of_memory(bystander, "the bystander lives");
+		claim(says(NODES "untrusted/oom_kills", "1") && says(NODES "trusted/oom_kills", "0"),
+		      "kills are counted");
+		out_of_memory(comes_back, "a process that came back to trust lives");
+		leaving(leaves, "a process is killed for the memory it left", true);
+		leaving(leaves_a_child, "a child is killed for the memory its parent left", true);
+		leaving(leaves_a_family, "a family is killed for the memory it left", false);
+		leaving(leaves_shared, "a process is killed for shared memory that it left", false);
+		leaving_little();
 		leaving_with_all();
 		slow_exit();
 		cpusets();

@@ -50,14 +50,15 @@ def test_the_delay_of_compaction_is_the_one_that_is_told() -> None:
 
 def test_domains_are_walked_only_where_nothing_waits() -> None:
     """A phone has hundreds of processes, and a domain for each. Switching off, the packing worker,
-    memory that comes and sums for people look at all of them; faults and reclaim do not."""
+    memory that comes and sums for people look at all of them; faults and reclaim do not. Before a
+    kill, that has looked at all processes itself, what left a role does."""
     heads = re.compile(r"^(?:\w[\w *]*\b(\w+)\(|.*\(dom, &cohort_domains, all\))", re.MULTILINE)
     names = [found[1] for found in heads.finditer(TEXT)]
     walkers = {name for name, walk in itertools.pairwise(names) if walk is None}
     assert walkers == {
         *("cohort_domain_holding", "cohort_free_in", "cohort_most_holes", "cohort_rooms_all"),
     }
-    assert users("for_each_process") == {"core/process.c"}
+    assert users("for_each_process") == {"core/process.c", "vnode/left.c"}
     assert users("cohort_each_process") == {
         *("cohort.h", "core/process.c", "core/scheme.c", "rightsize/rightsize.c"),
     }

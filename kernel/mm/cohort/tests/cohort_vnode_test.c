@@ -453,6 +453,37 @@ static void cohort_vnode_test_strays(struct kunit *test)
 	cohort_vnode_set_default(NULL);
 }
 
+/* A node that SLUB asks for, for a process: what may not wait has none of another role's. */
+static void cohort_vnode_test_named(struct kunit *test)
+{
+	const gfp_t first = GFP_NOWAIT | __GFP_THISNODE, larger = first | __GFP_NORETRY;
+	struct cohort_vnode *vn = &cohort_vnode_test_owner;
+	int other = MAX_NUMNODES - 1, own = 0;
+	nodemask_t both, *nodes[5];
+
+	if (cohort_nr_vnodes || !other)
+		kunit_skip(test, "there is a layout, or only one node");
+	vn->nodes = nodemask_of_node(0);
+	vn->nid = 0;
+	cohort_vnode_set_default(vn);
+	nodes[0] = __cohort_vnode_bind(larger, 3, &other, NULL, &both);
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	nodes[1] = __cohort_vnode_bind(larger, 3, &other, NULL, &both);
+	nodes[2] = __cohort_vnode_bind(first, 0, &other, NULL, &both);
+	nodes[3] = __cohort_vnode_bind(first, 0, &own, NULL, &both);
+	nodes[4] = __cohort_vnode_bind(GFP_KERNEL | __GFP_THISNODE, 0, &other, NULL, &both);
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	KUNIT_EXPECT_NULL_MSG(test, nodes[0], "a thread of the kernel");
+	KUNIT_EXPECT_PTR_EQ(test, nodes[1], &vn->nodes);
+	KUNIT_EXPECT_PTR_EQ(test, nodes[2], &vn->nodes);
+	KUNIT_EXPECT_NULL_MSG(test, nodes[3], "its own node");
+	KUNIT_EXPECT_NULL_MSG(test, nodes[4], "a second request does not follow");
+	KUNIT_EXPECT_EQ(test, other, MAX_NUMNODES - 1);
+	cohort_vnode_set_default(NULL);
+}
+
 /* What a process swaps out while it reclaims stays in its role; a thread of the kernel has none. */
 static void cohort_vnode_test_swaps(struct kunit *test)
 {
@@ -585,6 +616,7 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_preferred_many),
 	KUNIT_CASE(cohort_vnode_test_sent),
 	KUNIT_CASE(cohort_vnode_test_strays),
+	KUNIT_CASE(cohort_vnode_test_named),
 	KUNIT_CASE(cohort_vnode_test_swaps),
 	KUNIT_CASE(cohort_vnode_test_exec),
 	KUNIT_CASE(cohort_vnode_test_collapse),

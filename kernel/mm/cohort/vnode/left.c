@@ -4,19 +4,24 @@
  *
  * Pages stay where they are when a process is given a role of less trust.  Where the role
  * that was left runs out of memory, such a process is a victim like those of the role, if
- * it has enough there for its death to help: what it shares with others is shared out.
+ * it has enough there for its death to help: what one that stayed may have, too, is shared
+ * out.  Where no process of the role may be killed any more, no amount is asked for.
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
+#include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/oom.h>
+#include <linux/pagemap.h>
 #include <linux/pagewalk.h>
+#include <linux/rmap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <trace/events/oom.h>
 
+#include "../../internal.h"
 #include "vnode.h"
 
 /* Parts of a page, which is shared out among as many processes. */
@@ -31,16 +36,94 @@
 /**
  * struct cohort_left - what a walk of page tables has found
  * @nodes: where to look
- * @units: anonymous memory there, each page shared out among those that map it
+ * @below: these are of more trust than the process, which may hide what it has there
+ * @units: anonymous and shared memory there, pages of one that stayed shared out
  * @enough: units at which the walk ends
+ * @large: pages that a process has mapped if it may have so much
  * @looks: entries that it may still look at
+ * @vma: the mapping that is looked at
+ * @first: where the pages of its page table begin
+ * @last: where they end
+ * @with: family or file of which a large process that stayed has a mapping there, too
+ * @without: one of which none has
  */
 struct cohort_left {
 	const nodemask_t *nodes;
+	bool below;
 	unsigned long units;
 	unsigned long enough;
+	unsigned long large;
 	unsigned long looks;
+	struct vm_area_struct *vma;
+	pgoff_t first, last;
+	const void *with, *without;
 };
+
+/* Each count may lag behind by what each CPU has seen. */
+static unsigned long cohort_left_mapped(struct mm_struct *mm)
+{
+	return get_mm_counter(mm, MM_ANONPAGES) + get_mm_counter(mm, MM_SHMEMPAGES);
+}
+
+/* Has this process a role of these nodes, and may it have what is worth a victim? */
+static bool cohort_left_stayed(struct cohort_left *left, struct mm_struct *mm)
+{
+	if (!left->looks)
+		return true;	/* the search is over, whatever it comes to */
+	left->looks--;
+	return nodes_intersects(cohort_vnode_said(mm)->nodes, *left->nodes) &&
+	       cohort_left_mapped(mm) >= left->large;
+}
+
+static bool cohort_left_in_family(struct cohort_left *left, struct anon_vma *family)
+{
+	struct anon_vma_chain *chain;
+
+	anon_vma_interval_tree_foreach(chain, &family->rb_root, left->first, left->last)
+		if (cohort_left_stayed(left, chain->vma->vm_mm))
+			return true;
+	return false;
+}
+
+static bool cohort_left_in_file(struct cohort_left *left, struct address_space *file)
+{
+	struct vm_area_struct *vma;
+
+	vma_interval_tree_foreach(vma, &file->i_mmap, left->first, left->last)
+		if (cohort_left_stayed(left, vma->vm_mm))
+			return true;
+	return false;
+}
+
+/*
+ * May one that stayed have this page, too?  What a family has by fork, and a file, have a tree
+ * of their mappings; a process can see to it that its lock is taken.
+ */
+static bool cohort_left_shared(struct cohort_left *left, struct folio *folio)
+{
+	struct anon_vma *family = folio_anon_vma(folio);
+	struct address_space *file;
+	bool stayed;
+
+	if (folio_test_ksm(folio) || left->with == folio->mapping)
+		return true;
+	if (left->without == folio->mapping)
+		return false;
+	if (family) {
+		if (!anon_vma_trylock_read(family))
+			return !left->below;
+		stayed = cohort_left_in_family(left, family);
+		anon_vma_unlock_read(family);
+	} else {
+		file = left->vma->vm_file->f_mapping;
+		if (!i_mmap_trylock_read(file))
+			return !left->below;
+		stayed = cohort_left_in_file(left, file);
+		i_mmap_unlock_read(file);
+	}
+	*(stayed ? &left->with : &left->without) = folio->mapping;
+	return stayed;
+}
 
 /* A mapping of all of a huge page by one entry counts once, those of its pages each. */
 static long cohort_left_sharers(const struct folio *folio)
@@ -51,11 +134,23 @@ static long cohort_left_sharers(const struct folio *folio)
 	return max(whole + (all - whole) / folio_nr_pages(folio), 1L);
 }
 
+/* Shared memory that has no name goes with the last process that has it. */
+static bool cohort_left_goes(struct vm_area_struct *vma, const struct page *page)
+{
+	return PageAnon(page) || (vma_is_shmem(vma) && !file_inode(vma->vm_file)->i_nlink);
+}
+
 static void cohort_left_count(struct cohort_left *left, struct page *page, unsigned long nr)
 {
-	if (!page || !PageAnon(page) || !node_isset(page_to_nid(page), *left->nodes))
+	long sharers;
+
+	if (!page || !node_isset(page_to_nid(page), *left->nodes) ||
+	    !cohort_left_goes(left->vma, page))
 		return;
-	left->units += nr * LEFT_UNITS / cohort_left_sharers(page_folio(page));
+	sharers = cohort_left_sharers(page_folio(page));
+	if (sharers > 1 && !cohort_left_shared(left, page_folio(page)))
+		sharers = 1;
+	left->units += nr * LEFT_UNITS / sharers;
 }
 
 /* A process may map what counts as nothing, at any length. */
@@ -72,6 +167,11 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 	spinlock_t *ptl = pmd_trans_huge_lock(pmd, walk->vma);
 	pte_t *pte, *first;
 
+	left->vma = walk->vma;
+	left->first = linear_page_index(walk->vma, addr);
+	left->last = linear_page_index(walk->vma, end - 1);
+	left->with = NULL;
+	left->without = NULL;
 	if (ptl) {
 		if (pmd_present(*pmd))
 			cohort_left_count(left, pmd_page(*pmd), (end - addr) >> PAGE_SHIFT);
@@ -96,25 +196,52 @@ static const struct mm_walk_ops cohort_left_ops = {
 	.walk_lock = PGWALK_RDLOCK,
 };
 
-/* True also if that cannot be found out, as a process could see to it.  Its @mm is in use. */
-static bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes)
+/* Its @mm is in use.  For one that may hide it, true also if that cannot be found out. */
+static bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes, bool below)
 {
-	struct cohort_left left = { .nodes = nodes };
+	struct cohort_left left = { .nodes = nodes, .below = below };
 	unsigned long pages = 0;
 	int nid;
 
 	for_each_node_mask(nid, *nodes)
 		pages += node_present_pages(nid) / LEFT_PART;
-	/* The count may lag behind by what each CPU has seen. */
-	if (get_mm_counter(mm, MM_ANONPAGES) < pages / 2)
+	left.large = pages / 2;
+	if (cohort_left_mapped(mm) < left.large)
 		return false;
 	if (!mmap_read_trylock(mm))
-		return true;
+		return below;
 	left.enough = pages * LEFT_UNITS;
 	left.looks = pages * LEFT_LOOKS;
 	walk_page_range(mm, 0, -1, &cohort_left_ops, &left);
 	mmap_read_unlock(mm);
-	return left.units >= left.enough || !left.looks;
+	return left.units >= left.enough || (!left.looks && below);
+}
+
+/* Is one of these nodes of more trust than the role? */
+static bool cohort_vnode_below(const struct cohort_vnode *role, const nodemask_t *nodes)
+{
+	const struct cohort_vnode *vn = cohort_vnodes;
+
+	while (vn < role && !nodes_intersects(vn->nodes, *nodes))
+		vn++;
+	return vn < role;
+}
+
+/* May no process be killed whose role has these nodes?  Then the machine would panic. */
+static bool cohort_vnode_deserted(const nodemask_t *nodes)
+{
+	struct task_struct *task;
+	bool found = false;
+
+	rcu_read_lock();
+	for_each_process(task) {
+		found = oom_badness(task, 0) != LONG_MIN &&
+			nodes_intersects(cohort_vnode_of(task)->nodes, *nodes);
+		if (found)
+			break;
+	}
+	rcu_read_unlock();
+	return !found;
 }
 
 /**
@@ -123,7 +250,8 @@ static bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes
  * @nodemask: the nodes that are short of memory
  *
  * One that was killed is waited for: it has no address space of its own while its pages are
- * freed.  One that has left a role for one of less trust may have much in the nodes it left.
+ * freed.  One that has left a role for one of less trust may have much in the nodes it left;
+ * where no other process of them is left to kill, it is a victim whatever it has there.
  *
  * Context: any that may take the task lock; sleeps not.
  * Return: false for one that lives in other nodes.
@@ -132,18 +260,22 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 {
 	struct mm_struct *mm = READ_ONCE(task->signal->oom_mm);	/* stays as long as the signal */
 	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
-	bool eligible, left;
+	const struct cohort_vnode *role;
+	bool eligible, left, below;
 
 	if (alive)
 		mm = alive->mm;
-	eligible = nodes_intersects(cohort_vnode_role_of(alive ?: task, mm)->nodes, *nodemask);
+	role = cohort_vnode_role_of(alive ?: task, mm);
+	eligible = nodes_intersects(role->nodes, *nodemask);
 	left = !eligible && mm && cohort_vnode_has_left(alive ?: task, mm);
 	if (!alive)
 		return eligible || left;
 	left = left && mmget_not_zero(mm);
 	task_unlock(alive);
 	if (left) {
-		eligible = cohort_vnode_left_much(mm, nodemask);
+		below = cohort_vnode_below(role, nodemask);
+		eligible = cohort_vnode_left_much(mm, nodemask, below) ||
+			   (below && cohort_vnode_deserted(nodemask));
 		mmput_async(mm);
 	}
 	return eligible;

@@ -119,8 +119,11 @@ static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
 }
 #endif
 
-/* What was said of an address space, or of one that is gone, whatever a cpuset says. */
-static struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
+/**
+ * cohort_vnode_said() - the role that was given to a process, whatever a cpuset says
+ * @mm: its address space, NULL if that is gone
+ */
+struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
 {
 	unsigned int role = mm ? cohort_vnode_number(mm) : 0;
 
@@ -234,6 +237,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
  *	kernel threads, interrupts,	begin in the node of their role and
  *	other requests that may not	go on in the others: no trusted process
  *	wait				may wait for them
+ *	what SLUB asks of a node first	is of the role, or refused: it asks again
  *	DMA zones, a node by name	as asked: not every node has the zone
  */
 
@@ -326,6 +330,12 @@ static bool cohort_vnode_may_stray(gfp_t gfp, unsigned int order)
 	       !cohort_vnode_for_pool(gfp);
 }
 
+/* The kernel's own by node, for a process: what may not wait is asked for again, of any node. */
+static bool cohort_vnode_refused(gfp_t gfp)
+{
+	return cohort_vnode_for_process() && !(gfp & (__GFP_DIRECT_RECLAIM | __GFP_HARDWALL));
+}
+
 /**
  * cohort_vnode_swap_nodes() - which nodes hold what the running context swaps out to memory
  *
@@ -368,8 +378,12 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, unsigned int order, int *nid, nodemas
 	stays = cohort_vnode_stays(gfp, order);
 	vn = in_task() ? cohort_vnode_current() : cohort_vnode_default();
 	if (gfp & __GFP_THISNODE) {
-		if (stays && cohort_vnode_may_stray(gfp, order) && !node_isset(*nid, vn->nodes))
+		if (node_isset(*nid, vn->nodes))
+			return nodemask;
+		if (stays && cohort_vnode_may_stray(gfp, order))
 			*nid = vn->nid;
+		else if (cohort_vnode_refused(gfp))
+			return &vn->nodes;	/* the node's zonelist has none of these */
 		return nodemask;
 	}
 	/*
