@@ -40,6 +40,9 @@
 #define MESSAGE 4096
 #define MAPPED_MB 200	/* of a file that is mapped, or written */
 #define SPARE_MB 48	/* left outside of the area meanwhile */
+#define MAPPINGS 8000	/* of a file, that are walked over for each page that is unmapped */
+#define SHARED 20	/* mappings that each have all of its pages */
+#define SOON_MS 10000	/* a tenth of a second, two for a piece; an emulator may be late */
 
 static void make_file(const char *path, unsigned long mb)
 {
@@ -702,15 +705,18 @@ static void takes_the_rest(int ready)
 	pause_ready(ready);
 }
 
+/* More than once: where reclaim has just made room elsewhere, a page goes there. */
 static void maps_file(int ready)
 {
 	volatile char *map = mmap(NULL, MAPPED_MB * MB, PROT_READ, MAP_SHARED,
 				  open("/data/big", O_RDONLY), 0);
 	size_t at;
+	int i;
 
-	for (at = 0; at < MAPPED_MB * MB; at += PAGE)
-		if (map[at])
-			return;
+	for (i = 0; i < 4; i++)
+		for (at = 0; at < MAPPED_MB * MB; at += PAGE)
+			if (map[at])
+				return;
 	pause_ready(ready);
 }
 
@@ -777,6 +783,77 @@ static void used(void)
 	end(rest);
 	unlink("/data/written");
 	claim(made_empty(), "and free in the end");
+}
+
+/* Of a file with all of its pages in memory; touched by the last mapping, or by each. */
+static void maps_often(int ready, int times, bool each)
+{
+	int fd = open("/data/big", O_RDONLY);
+	volatile char *map;
+	size_t at;
+
+	while (times--) {
+		map = mmap(NULL, AREA_MB * MB, PROT_READ, MAP_SHARED, fd, 0);
+		if (map == MAP_FAILED)
+			return;
+		for (at = 0; (each || !times) && at < AREA_MB * MB; at += PAGE)
+			if (map[at])
+				return;
+	}
+	pause_ready(ready);
+}
+
+static void maps_without_end(int ready)
+{
+	ordinary();
+	maps_often(ready, MAPPINGS, false);
+}
+
+static void maps_as_many_do(int ready)
+{
+	maps_often(ready, SHARED, true);
+}
+
+/* Return: what was given, or an error, in time; else -ETIMEDOUT. */
+static int soon(const char *heap)
+{
+	double start = now_ms();
+	int fd = heap_alloc(heap, HELD_MB * MB);
+
+	start = now_ms() - start;
+	printf("note %s_beside_mappings_ms %.0f\n", heap, start);
+	if (start < SOON_MS)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -ETIMEDOUT;
+}
+
+/* Each mapping of a file makes its pages more work, whatever it has of them. */
+static void mapped_often(void)
+{
+	int fd[PIECES], piece;
+	pid_t maps;
+
+	chmod("/data/big", 0644);
+	filled();
+	maps = until_ended(maps_without_end);
+	piece = soon("pcpa");
+	claim(piece >= 0, "no number of mappings holds a client up");
+	close_all(&piece, 1);
+	piece = soon("pcpa-contig");
+	claim(piece >= 0 || piece == -EBUSY || piece == -ENOMEM,
+	      "a piece fails in time, or is given");
+	close_all(&piece, 1);
+	end(maps);
+	pause_for_timer();
+	filled();
+	maps = until_ended(maps_as_many_do);
+	claim(camera("pcpa", fd) >= 0 && kb("client_kb") > AREA_MB * 1024 * 3 / 4,
+	      "what many have mapped makes room all the same");
+	close_all(fd, PIECES);
+	end(maps);
+	pause_for_timer();
 }
 
 static long cgroup_kb(const char *name)
@@ -1013,6 +1090,7 @@ int main(void)
 		loans_leave();
 		others();
 		used();
+		mapped_often();
 	}
 	unmounted();
 	printf("done\n");

@@ -1,5 +1,6 @@
 """The page-cache-preferred area on a booted kernel: page cache, clients, pieces, sizes."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,10 @@ def guest(kernel: Callable[[str], Kernel], tmp_path_factory: pytest.TempPathFact
     return small_guest(SOURCE, kernel("cohort"), where, STORAGE_MB, BOOT_S)
 
 
+# The one case that wants what it is booted with.
+WIPED = ("init_on_free=1", "kunit.filter_glob=cohort_copies.cohort_copies_test_wiped")
+
+
 @pytest.mark.parametrize("also", at_night(["", "cohort=region", "cohort=cpb"], 2))
 def test_the_area_serves_page_cache_and_clients(also: str, guest: SmallGuest) -> None:
     lines = claims_of(guest.boot("cohort.pcpa=260M", *also.split()))
@@ -31,10 +36,11 @@ def test_the_area_serves_page_cache_and_clients(also: str, guest: SmallGuest) ->
 def test_file_systems_end_while_room_is_made(
     kernel: Callable[[str], Kernel], tmp_path: Path
 ) -> None:
-    """On the debug kernel: no splat, and no page is left behind or dropped twice."""
+    """On the debug kernel: no splat, and no page is left behind, dropped twice or not wiped."""
     guest = small_guest(SOURCE, kernel("debug"), tmp_path, STORAGE_MB, BOOT_S)
-    text = guest.boot("cohort.pcpa=260M", "only_umount=1", "panic_on_warn=1", "kunit.enable=0")
+    text = guest.boot("cohort.pcpa=260M", "only_umount=1", "panic_on_warn=1", *WIPED)
     assert len(claims_of(text)) == 3
+    assert re.search(r"^ *ok 1 cohort_copies_test_wiped$", text, re.MULTILINE), text[-3000:]
     assert kunit.splats(text) == []
 
 

@@ -9,6 +9,7 @@
 #include <linux/bitmap.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
+#include <linux/highmem.h>
 #include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -29,10 +30,15 @@ static u64 boot_base __initdata = COHORT_ANY_BASE;
 
 static void cohort_sra_release(struct cohort_buffer *buffer)
 {
-	unsigned long pfn = page_to_pfn(sg_page(buffer->table.sgl));
+	unsigned long i, nr = buffer->len >> PAGE_SHIFT;
+	struct page *page = sg_page(buffer->table.sgl);
 
+	for (i = 0; want_init_on_free() && i < nr; i++) {
+		clear_highpage(page + i);
+		cond_resched();
+	}
 	mutex_lock(&sra_lock);
-	bitmap_clear(sra_used, pfn - sra_base, buffer->len >> PAGE_SHIFT);
+	bitmap_clear(sra_used, page_to_pfn(page) - sra_base, nr);
 	mutex_unlock(&sra_lock);
 }
 

@@ -41,7 +41,7 @@ int __cohort_copies_filled(struct folio *folio, bool mark);
 #define cohort_copies_filled(folio, mark) \
 	(cohort_copies() && folio_test_uptodate(folio) ? __cohort_copies_filled(folio, mark) : 0)
 /* A page that is not in memory is cut in part; its file keeps readers out. */
-void cohort_copies_cut(const struct address_space *mapping, pgoff_t index);
+void cohort_copies_cut(struct address_space *mapping, pgoff_t index);
 #define cohort_cut(...)	COHORT_WHEN(cohort_copies(), cohort_copies_cut(__VA_ARGS__))
 /* A direct write ends: is there anything of the file in memory that it made stale? */
 bool cohort_copies_written(struct address_space *mapping, loff_t pos, size_t count);

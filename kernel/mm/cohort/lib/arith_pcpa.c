@@ -202,7 +202,7 @@ bool cohort_trail_take(struct cohort_trail *trail, u64 hash)
 /**
  * cohort_flush_due() - are pages that are collected to be dropped now?
  * @nr: how many; the next chunk has as many more as a chunk has at most
- * @last: there is no next one, or it had to wait
+ * @last: there is no next one, or these may be enough
  */
 bool cohort_flush_due(unsigned int nr, bool last)
 {

@@ -90,7 +90,7 @@ void cohort_trail_init(struct cohort_trail *trail, unsigned long pages, void *me
 void cohort_trail_put(struct cohort_trail *trail, u64 hash);
 bool cohort_trail_take(struct cohort_trail *trail, u64 hash);
 
-/* Mapped pages dropped together at most, all locked meanwhile: one TLB flush. */
+/* Mapped pages dropped together at most: one TLB flush. */
 #define COHORT_FLUSH_MAX	512U
 
 bool cohort_flush_due(unsigned int nr, bool last);

@@ -172,7 +172,7 @@ static bool cohort_window_find(struct window *w)
 /* Pages at hand of some CPU are free afterwards. */
 static void cohort_window_drop(const struct window *w)
 {
-	cohort_area_drop(w->start, w->start + w->nr);
+	cohort_area_drop(w->start, w->start + w->nr, w->deadline);
 	cohort_fixed_drain(cohort_area.zone);
 }
 
@@ -195,7 +195,7 @@ static void cohort_window_each(struct window *w, void (*visit)(struct window *w,
 
 static void cohort_window_move_out(struct window *w)
 {
-	w->moved += cohort_move_out(&w->list, true);
+	w->moved += cohort_move_out(&w->list, true, w->deadline);
 	w->listed = 0;
 	cond_resched();
 }

@@ -13,8 +13,8 @@
  * truncating, writing, invalidating.  An eviction that leaves a shadow stores the copy or
  * forgets an older one under the same hold of the file's lock, so that a shadow and the
  * copy of its place are of one eviction.  Of a page that is cut in part the shadow may stay,
- * so its copy is forgotten.  A copy with no shadow is not found, and is the next one's frame
- * some day.  A frame that is poisoned is neither read nor written again.
+ * so its copy is forgotten, under that lock, too.  A copy with no shadow is not found, and is
+ * the next one's frame some day.  A frame that is poisoned is neither read nor written again.
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
@@ -190,16 +190,19 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
  *
  * Where blocks are smaller than pages the file system does not bring the page in for that.
  */
-void cohort_copies_cut(const struct address_space *mapping, pgoff_t index)
+void cohort_copies_cut(struct address_space *mapping, pgoff_t index)
 {
 	struct cohort_copy *copy;
 	unsigned long flags;
 
-	spin_lock_irqsave(&copies.lock, flags);
+	/* The shadow is seen without the lock, and before the copy is there. */
+	xa_lock_irqsave(&mapping->i_pages, flags);
+	spin_lock(&copies.lock);
 	copy = copies.nr ? cohort_copy_find(mapping, index) : NULL;
 	if (copy)
 		cohort_copy_forget(copy);
-	spin_unlock_irqrestore(&copies.lock, flags);
+	spin_unlock(&copies.lock);
+	xa_unlock_irqrestore(&mapping->i_pages, flags);
 }
 
 /**
@@ -274,6 +277,13 @@ int __cohort_copies_filled(struct folio *folio, bool mark)
 
 /* pieces */
 
+/* As the page allocator does it, which never sees a frame that is kept. */
+static void cohort_frame_wipe(struct page *page)
+{
+	if (want_init_on_free() && !PageHWPoison(page))
+		clear_highpage(page);
+}
+
 static void cohort_frame_return(unsigned long i)
 {
 	__clear_bit(i, copies.client);
@@ -284,14 +294,22 @@ static void cohort_frame_return(unsigned long i)
 /* What a client gave back while a reference was held to it, and is held no more. */
 static void cohort_copies_late(void)
 {
-	unsigned long i;
+	unsigned long i = 0;
 
-	for_each_set_bit(i, copies.late, copies.nr) {
-		if (page_ref_count(pfn_to_page(copies.base + i)) != 1)
+	spin_lock_irq(&copies.lock);
+	for_each_set_bit_from(i, copies.late, copies.nr) {
+		struct page *page = pfn_to_page(copies.base + i);
+
+		if (page_ref_count(page) != 1)
 			continue;
 		__clear_bit(i, copies.late);
+		/* It is a client's until it returns, so that the frames stay. */
+		spin_unlock_irq(&copies.lock);
+		cohort_frame_wipe(page);
+		spin_lock_irq(&copies.lock);
 		cohort_frame_return(i);
 	}
+	spin_unlock_irq(&copies.lock);
 }
 
 /* As aligned as its size is, up to a chunk. Return: its first frame's number here, or -1. */
@@ -300,8 +318,8 @@ static long cohort_piece_claim(unsigned long nr)
 	unsigned long align = clamp(nr & -nr, 1UL, COHORT_CHUNK);
 	long at = -1;
 
-	spin_lock_irq(&copies.lock);
 	cohort_copies_late();
+	spin_lock_irq(&copies.lock);
 	if (nr <= copies.nr)
 		at = bitmap_find_next_zero_area(copies.client, copies.nr, 0, nr, align - 1);
 	if (at >= 0 && at + nr > copies.nr)
@@ -344,11 +362,14 @@ static void cohort_piece_return(unsigned long at, unsigned long nr)
 
 	for (i = at; i < end; i++) {
 		struct page *page = pfn_to_page(copies.base + i);
+		bool late = page_ref_count(page) != 1;
 
+		if (!late)
+			cohort_frame_wipe(page);
 		spin_lock_irq(&copies.lock);
 		if (PageHWPoison(page))
 			copies.nr_client--;
-		else if (page_ref_count(page) != 1)
+		else if (late)
 			__set_bit(i, copies.late);
 		else
 			cohort_frame_return(i);
@@ -476,8 +497,8 @@ static int cohort_copies_swap(struct cohort_copies *c)
 {
 	int err = 0;
 
-	spin_lock_irq(&copies.lock);
 	cohort_copies_late();
+	spin_lock_irq(&copies.lock);
 	if (copies.nr_client) {
 		err = -EBUSY;
 	} else {

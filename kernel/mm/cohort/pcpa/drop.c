@@ -8,6 +8,7 @@
 
 #include <linux/dax.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
@@ -20,6 +21,9 @@
 #include "../../internal.h"
 #include "../cohort.h"
 #include "pcpa.h"
+
+/* After so long mapped pages that are locked are dropped, and not joined by others. */
+#define LOCKED_MS	4
 
 static void cohort_batch_keep(struct folio *folio)
 {
@@ -407,26 +411,55 @@ unsigned int cohort_batch_drop(struct cohort_batch *batch)
 
 /* mapped pages */
 
-/* All of the list, isolated and locked, is unmapped; what stays goes back to the LRU. */
-static void cohort_list_unmap(struct list_head *list)
+static void cohort_list_keep(struct folio *folio)
 {
+	list_del(&folio->lru);
+	folio_add_lru(folio);
+	folio_put(folio);
+}
+
+/* What was so when it joined the list may have changed since. */
+static bool cohort_list_lock(struct folio *folio)
+{
+	if (!folio_trylock(folio))
+		return false;
+	if (folio->mapping && !(READ_ONCE(folio->flags) & KEEP_FLAGS))
+		return true;
+	folio_unlock(folio);
+	return false;
+}
+
+/*
+ * Folios of the list are locked and unmapped, one at least, until the first has been locked for
+ * long: their users decide what each takes.  What stays mapped goes back to the LRU.
+ */
+static void cohort_list_unmap(struct list_head *list, struct list_head *unmapped)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(LOCKED_MS);
 	struct folio *folio, *next;
 
-	list_for_each_entry(folio, list, lru)
-		try_to_unmap(folio, TTU_BATCH_FLUSH);
-	try_to_unmap_flush();
 	list_for_each_entry_safe(folio, next, list, lru) {
+		if (cohort_list_lock(folio)) {
+			try_to_unmap(folio, TTU_BATCH_FLUSH);
+			list_move_tail(&folio->lru, unmapped);
+		} else {
+			cohort_list_keep(folio);
+		}
+		if (time_after(jiffies, end))
+			break;
+	}
+	try_to_unmap_flush();
+	list_for_each_entry_safe(folio, next, unmapped, lru) {
 		if (!folio_mapped(folio) && !folio_test_dirty(folio))
 			continue;
-		list_del(&folio->lru);
-		folio_add_lru(folio);
-		cohort_batch_keep(folio);
+		folio_unlock(folio);
+		cohort_list_keep(folio);
 	}
 }
 
 /**
  * cohort_list_drop() - drop pages that are mapped
- * @list: from cohort_batch_list(); empty on return
+ * @list: from cohort_batch_list(); shorter on return, and empty if that did not take long
  *
  * Return: pages that are free now.
  */
@@ -435,9 +468,10 @@ unsigned int cohort_list_drop(struct list_head *list)
 	struct cohort_batch batch = { .nr = 0 };
 	struct folio *folio, *next;
 	unsigned int nr = 0;
+	LIST_HEAD(unmapped);
 
-	cohort_list_unmap(list);
-	list_for_each_entry_safe(folio, next, list, lru) {
+	cohort_list_unmap(list, &unmapped);
+	list_for_each_entry_safe(folio, next, &unmapped, lru) {
 		list_del(&folio->lru);
 		batch.folio[batch.nr++] = folio;
 		if (batch.nr == COHORT_BATCH)
@@ -447,9 +481,21 @@ unsigned int cohort_list_drop(struct list_head *list)
 }
 
 /**
+ * cohort_list_back() - mapped pages go back to the LRU
+ * @list: from cohort_batch_list(); empty on return
+ */
+void cohort_list_back(struct list_head *list)
+{
+	struct folio *folio, *next;
+
+	list_for_each_entry_safe(folio, next, list, lru)
+		cohort_list_keep(folio);
+}
+
+/**
  * cohort_batch_list() - collect a batch of mapped pages
  * @batch: the pages; empty on return
- * @list: receives them, isolated and locked, for cohort_list_drop()
+ * @list: receives them, isolated and no longer locked, for cohort_list_drop()
  *
  * Return: folios that joined the list.
  */
@@ -459,8 +505,10 @@ unsigned int cohort_batch_list(struct cohort_batch *batch, struct list_head *lis
 
 	cohort_batch_isolate(batch);
 	nr = batch->nr;
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		list_add_tail(&batch->folio[i]->lru, list);
+		folio_unlock(batch->folio[i]);
+	}
 	batch->nr = 0;
 	return nr;
 }

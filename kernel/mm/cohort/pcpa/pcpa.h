@@ -219,7 +219,7 @@ int cohort_pcpa_entitle(struct task_struct *task, bool on);
 /* reclaim.c */
 extern atomic_long_t cohort_quick_ns;
 int cohort_reclaim_init(void);
-void cohort_area_drop(unsigned long start, unsigned long end);
+void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline);
 unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
 void cohort_pcpa_announce(unsigned long pages);
 
@@ -250,6 +250,7 @@ void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 unsigned int cohort_batch_drop(struct cohort_batch *batch);
 unsigned int cohort_batch_list(struct cohort_batch *batch, struct list_head *list);
 unsigned int cohort_list_drop(struct list_head *list);
+void cohort_list_back(struct list_head *list);
 
 /* A number for a place in a file, to be hashed. */
 static inline u64 cohort_place_key(const struct address_space *mapping, pgoff_t index)
@@ -291,7 +292,7 @@ void cohort_copies_stats(struct cohort_copies_stat *stat);
 int cohort_copies_resize(u64 size, u64 base);
 
 /* tidy.c */
-unsigned int cohort_move_out(struct list_head *list, bool reclaim);
+unsigned int cohort_move_out(struct list_head *list, bool reclaim, unsigned long end);
 unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat);
 void cohort_pcpa_tidy_soon(void);
 void cohort_pcpa_tidy_for_client(void);

@@ -9,7 +9,8 @@
  *
  * Mapped pages wait for a second round, and pages that several processes have
  * mapped for a third: those are many at once before the other CPUs are told to
- * forget them, as telling them takes as long as dropping hundreds of pages.
+ * forget them, as telling them takes as long as dropping hundreds of pages.  What it takes
+ * to unmap one is up to the users that map its file, so that has an end.
  *
  * Pages that cannot be dropped are moved: for a contiguous piece at once
  * (contig.c), else by tidying (tidy.c).
@@ -20,6 +21,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
@@ -34,6 +36,9 @@
 
 /* A scan of everything that found too little is not repeated at once. */
 #define BARREN		(HZ / 50)
+
+/* A request unmaps pages for so long, and again as long for each chunk's worth that went. */
+#define UNMAP_TIME	(HZ / 10)
 
 atomic_long_t cohort_quick_ns;
 
@@ -50,6 +55,8 @@ static unsigned long barren;		/* jiffies */
  * @room: pages it has got, in such blocks
  * @dropped: pages of the cache that went
  * @unmapped: of those, pages that were mapped
+ * @paid: as many of them when @end was put off
+ * @end: jiffies, when no more are unmapped
  * @help: the scanner from above
  */
 struct job {
@@ -61,6 +68,8 @@ struct job {
 	atomic_long_t room;
 	atomic_long_t dropped;
 	unsigned long unmapped;
+	unsigned long paid;
+	unsigned long end;
 	struct work_struct help;
 };
 
@@ -191,10 +200,31 @@ static bool cohort_quick_begin(struct job *job)
 	return job->walk.hi;
 }
 
+static bool cohort_job_over(const struct job *job)
+{
+	return time_after(jiffies, job->end) || fatal_signal_pending(current);
+}
+
+/* As much of the list as there is time for. */
+static void cohort_job_drop(struct job *job, struct list_head *list)
+{
+	while (!list_empty(list) && !cohort_job_over(job)) {
+		unsigned int nr = cohort_list_drop(list);
+
+		job->unmapped += nr;
+		atomic_long_add(nr, &job->dropped);
+		if (job->want != ULONG_MAX && job->unmapped - job->paid >= COHORT_CHUNK) {
+			job->paid = job->unmapped;
+			job->end = jiffies + UNMAP_TIME;
+		}
+		cond_resched();
+	}
+}
+
 /*
  * Mapped pages between two chunks, until the request is met as far as the list
  * tells: a page of it may miss a neighbour, and then it goes on.  Those on the list are
- * locked, so none is there when another task has its turn.
+ * not locked: another task may have its turn.
  */
 static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long hi,
 			       enum cohort_round round)
@@ -202,23 +232,20 @@ static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long 
 	unsigned int noreclaim = memalloc_noreclaim_save(), nr = 0;
 	LIST_HEAD(list);
 
-	for (; lo < hi && atomic_long_read(&job->room) < job->want; lo++) {
+	for (; lo < hi && atomic_long_read(&job->room) < job->want && !cohort_job_over(job); lo++) {
 		bool last;
 
 		nr += cohort_chunk_list(job, lo, round, &list);
-		last = lo + 1 == hi || atomic_long_read(&job->room) + nr >= job->want ||
-		       need_resched();
+		last = lo + 1 == hi || atomic_long_read(&job->room) + nr >= job->want;
 		if (cohort_flush_due(nr, last)) {
-			nr = cohort_list_drop(&list);
-			job->unmapped += nr;
-			atomic_long_add(nr, &job->dropped);
+			cohort_job_drop(job, &list);
 			nr = 0;
 			if (job->want != ULONG_MAX)
 				cohort_quick_begin(job);
 		}
-		if (!nr)
-			cond_resched();
+		cond_resched();
 	}
+	cohort_list_back(&list);
 	memalloc_noreclaim_restore(noreclaim);
 }
 
@@ -226,15 +253,16 @@ static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long 
  * cohort_area_drop() - drop whatever is clean between two pages of the area
  * @start: first frame
  * @end: one past the last; others of the same chunks go, too
+ * @deadline: jiffies, when no more mapped pages go
  *
  * Context: where GFP_KERNEL may reclaim.
  */
-void cohort_area_drop(unsigned long start, unsigned long end)
+void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline)
 {
 	unsigned long chunks = DIV_ROUND_UP(end, COHORT_CHUNK) - start / COHORT_CHUNK;
 	struct job job = {
 		.base = ALIGN_DOWN(start, COHORT_CHUNK), .want = ULONG_MAX,
-		.walk = { .hi = chunks },
+		.walk = { .hi = chunks }, .end = deadline,
 	};
 
 	fs_reclaim_acquire(GFP_KERNEL);
@@ -249,7 +277,8 @@ void cohort_area_drop(unsigned long start, unsigned long end)
  * @want: pages, in blocks of
  * @order: this order, or larger ones
  *
- * Drops clean page cache: unmapped pages first, pages that many processes map last.
+ * Drops clean page cache: unmapped pages first, pages that many processes map last.  Mapped
+ * ones go for a tenth of a second, and as long again whenever that brought COHORT_CHUNK pages.
  *
  * Context: where GFP_KERNEL may reclaim.
  * Return: pages that are free in such blocks, @want or more if it could be met.
@@ -274,6 +303,7 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 	chunks = job.walk.hi;
 	fs_reclaim_acquire(GFP_KERNEL);
 	cohort_quick_run(&job);
+	job.end = jiffies + UNMAP_TIME;
 	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_ONE);
 	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_SHARED);
 	fs_reclaim_release(GFP_KERNEL);

@@ -13,6 +13,7 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
+#include <linux/sched/signal.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
@@ -35,6 +36,9 @@
 /* Pages moved in a turn for no other reason than that they are used. */
 #define TIDY_HOT	128U
 
+/* Those of a batch that are not unmapped after so long have to wait for another turn. */
+#define TIDY_UNMAP	(HZ / 20)
+
 /* Turns without anything to do after which it sleeps until pages are taken again. */
 #define TIDY_TURNS	40U
 
@@ -52,19 +56,33 @@
 
 /* moving */
 
+/**
+ * struct move - how pages are moved out
+ * @end: jiffies, when no more are unmapped: their users decide what each takes
+ * @reclaim: other memory may be reclaimed for the copies
+ */
+struct move {
+	unsigned long end;
+	bool reclaim;
+};
+
 /*
  * From elsewhere: the area lends nothing while a client is served; and to a request that does
  * not wait only where nothing else is left, while tidying needs pages to spare.
  */
-static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long reclaim)
+static struct folio *cohort_tidy_target_outside(struct folio *src, unsigned long private)
 {
+	const struct move *move = (const struct move *)private;
 	struct migration_target_control mtc = {
 		.nid = NUMA_NO_NODE,
 		.gfp_mask = GFP_HIGHUSER_MOVABLE | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
 		.reason = MR_CONTIG_RANGE,
 	};
 
-	if (!reclaim)
+	/* As if there were no memory: those that are unmapped move, the others stay. */
+	if (time_after(jiffies, move->end) || fatal_signal_pending(current))
+		return NULL;
+	if (!move->reclaim)
 		mtc.gfp_mask &= ~__GFP_DIRECT_RECLAIM;
 	return alloc_migration_target(src, (unsigned long)&mtc);
 }
@@ -78,20 +96,22 @@ static void cohort_tidy_target_free(struct folio *dst, unsigned long private)
  * cohort_move_out() - move pages of the area elsewhere
  * @list: isolated folios; empty on return
  * @reclaim: other memory may be reclaimed for the copies
+ * @end: jiffies; what has not moved by then stays
  *
  * A page that is locked or under writeback stays: a server of FUSE, for one, may keep it
  * so for ever, and its user could make all wait that need memory.
  *
  * Return: pages moved.
  */
-unsigned int cohort_move_out(struct list_head *list, bool reclaim)
+unsigned int cohort_move_out(struct list_head *list, bool reclaim, unsigned long end)
 {
+	struct move move = { .end = end, .reclaim = reclaim };
 	unsigned int moved = 0;
 
 	if (list_empty(list))
 		return 0;
 	migrate_pages(list, cohort_tidy_target_outside, cohort_tidy_target_free,
-		      reclaim, MIGRATE_ASYNC, MR_CONTIG_RANGE, &moved);
+		      (unsigned long)&move, MIGRATE_ASYNC, MR_CONTIG_RANGE, &moved);
 	putback_movable_pages(list);
 	count_vm_events(COHORT_PCPA_MIGRATED, moved);
 	return moved;
@@ -343,7 +363,7 @@ static int cohort_tidy_once(void)
 		LIST_HEAD(list);
 
 		there = cohort_tidy_collect(&list, &look, &heat);
-		out = cohort_move_out(&list, false);
+		out = cohort_move_out(&list, false, jiffies + TIDY_UNMAP);
 		if (out)
 			cohort_pull_in(out, 0);
 		moved += out;

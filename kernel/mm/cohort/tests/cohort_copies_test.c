@@ -3,8 +3,11 @@
  * Frames kept for contiguous pieces: sizes, pieces, and what comes back late or poisoned.
  * That copies are those of what a file has is tested by a guest with a file system.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/kthread.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/vmstat.h>
@@ -116,6 +119,31 @@ static void cohort_copies_test_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
 }
 
+/* With init_on_free=1 nothing of a client's is left, also where a frame comes back late. */
+static void cohort_copies_test_wiped(struct kunit *test)
+{
+	unsigned long i, kept = 0;
+	struct page *page;
+
+	if (!want_init_on_free())
+		kunit_skip(test, "no init_on_free=1");
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	page = cohort_copies_piece(AREA_PAGES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	for (i = 0; i < AREA_PAGES; i++)
+		memset(page_address(page + i), 0x5a, PAGE_SIZE);
+	get_page(page + 5);
+	KUNIT_EXPECT_TRUE(test, cohort_copies_free(page, AREA_PAGES));
+	KUNIT_EXPECT_NULL_MSG(test, memchr_inv(page_address(page + 5), 0x5a, PAGE_SIZE),
+			      "a driver has lost its page");
+	put_page(page + 5);
+	KUNIT_EXPECT_NULL(test, cohort_copies_piece(AREA_PAGES + 1, GFP_KERNEL));
+	for (i = 0; i < AREA_PAGES; i++)
+		kept += !!memchr_inv(page_address(page + i), 0, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, kept, 0UL);
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+}
+
 static void cohort_copies_test_poisoned(struct kunit *test)
 {
 	struct page *page, *bad;
@@ -144,8 +172,11 @@ static struct folio *cohort_copies_test_file(struct kunit *test)
 {
 	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
 	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
-	struct folio *folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+	struct folio *folio;
 
+	if (want_init_on_free())
+		kunit_skip(test, "init_on_free=1: nothing is copied");
+	folio = folio_alloc(GFP_KERNEL | __GFP_ZERO, 0);
 	KUNIT_ASSERT_NOT_NULL(test, sb);
 	KUNIT_ASSERT_NOT_NULL(test, inode);
 	KUNIT_ASSERT_NOT_NULL(test, folio);
@@ -264,6 +295,58 @@ static void cohort_copies_test_cut(struct kunit *test)
 	cohort_copies_test_file_end(folio);
 }
 
+struct cohort_copies_test_eviction {
+	struct folio *folio;
+	bool begun;
+	struct completion done;
+};
+
+/* Another task may have seen the shadow for long when the copy is stored. */
+static int cohort_copies_test_evict_late(void *arg)
+{
+	struct cohort_copies_test_eviction *eviction = arg;
+	struct address_space *mapping = eviction->folio->mapping;
+
+	xa_lock_irq(&mapping->i_pages);
+	WRITE_ONCE(eviction->begun, true);
+	mdelay(20);
+	cohort_copies_test_evict(eviction->folio, 1, 0x11);
+	xa_unlock_irq(&mapping->i_pages);
+	complete(&eviction->done);
+	return 0;
+}
+
+/* A cut beside an eviction waits for the copy, and forgets it. */
+static void cohort_copies_test_cut_meets_eviction(struct kunit *test)
+{
+	struct cohort_copies_test_eviction eviction = { .begun = false };
+	struct task_struct *thread;
+	unsigned long stored;
+	unsigned int cpu;
+
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "one CPU");
+	eviction.folio = cohort_copies_test_file(test);
+	init_completion(&eviction.done);
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	stored = cohort_copies_test_look().stored;
+	migrate_disable();
+	cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	thread = kthread_run_on_cpu(cohort_copies_test_evict_late, &eviction, cpu,
+				    "cohort_copies_test/%u");
+	while (!IS_ERR(thread) && !READ_ONCE(eviction.begun))
+		cpu_relax();
+	cohort_copies_cut(eviction.folio->mapping, 1);
+	migrate_enable();
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	wait_for_completion(&eviction.done);
+	KUNIT_EXPECT_GT(test, cohort_copies_test_look().stored, stored);
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_copies_refault(eviction.folio),
+			       "what was cut off is back");
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+	cohort_copies_test_file_end(eviction.folio);
+}
+
 /* What a direct write makes stale is not there when it ends, and is not copied meanwhile. */
 static void cohort_copies_test_direct_write(struct kunit *test)
 {
@@ -327,9 +410,11 @@ static struct kunit_case cohort_copies_test_cases[] = {
 	KUNIT_CASE(cohort_copies_test_place),
 	KUNIT_CASE(cohort_copies_test_pieces),
 	KUNIT_CASE(cohort_copies_test_late),
+	KUNIT_CASE(cohort_copies_test_wiped),
 	KUNIT_CASE(cohort_copies_test_poisoned),
 	KUNIT_CASE(cohort_copies_test_bad_copy),
 	KUNIT_CASE(cohort_copies_test_cut),
+	KUNIT_CASE(cohort_copies_test_cut_meets_eviction),
 	KUNIT_CASE(cohort_copies_test_direct_write),
 	KUNIT_CASE(cohort_copies_test_no_refault),
 	{}

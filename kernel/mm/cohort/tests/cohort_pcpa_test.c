@@ -393,7 +393,10 @@ static void cohort_pcpa_test_lent_to_driver(struct kunit *test)
 	unlock_page(page);
 	cohort_pcpa_test_drivers = page;
 	KUNIT_EXPECT_TRUE(test, cohort_isolate_page(page, &list));
-	KUNIT_EXPECT_EQ(test, cohort_move_out(&list, true), 1);
+	KUNIT_EXPECT_EQ_MSG(test, cohort_move_out(&list, true, jiffies - 1), 0, "time is up");
+	KUNIT_EXPECT_PTR_EQ(test, cohort_pcpa_test_drivers, page);
+	KUNIT_EXPECT_TRUE(test, cohort_isolate_page(page, &list));
+	KUNIT_EXPECT_EQ(test, cohort_move_out(&list, true, jiffies + HZ), 1);
 	KUNIT_EXPECT_PTR_NE(test, cohort_pcpa_test_drivers, page);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
 	page = cohort_pcpa_test_drivers;

@@ -23,6 +23,7 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/swap.h>
 
 #include "../../internal.h"
@@ -32,6 +33,12 @@
 
 /* Pages isolated at a time: a batch of one TLB flush. */
 #define LEND_BATCH	64
+
+/* Of those, mapped ones: their users decide what it takes to unmap one. */
+#define LEND_MAPPED	8
+
+/* A request takes back what is lent for so long, and what one more batch takes. */
+#define LEND_MS		10
 
 /* A look at all that is lent that brought less than was wanted is not repeated at once. */
 #define LEND_BARREN	(HZ / 5)
@@ -233,10 +240,8 @@ void __cohort_vnode_moved(unsigned long from, unsigned long to)
 
 /* taking back */
 
-static bool cohort_lend_isolate(unsigned long pfn, struct list_head *list)
+static bool cohort_lend_isolate(struct page *page, struct list_head *list)
 {
-	struct page *page = pfn_to_page(pfn);
-
 	return !(READ_ONCE(page->flags) & (BIT(PG_dirty) | BIT(PG_writeback))) &&
 	       cohort_isolate_page(page, list);
 }
@@ -245,17 +250,20 @@ static bool cohort_lend_isolate(unsigned long pfn, struct list_head *list)
 static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned long *pfn,
 					    unsigned long end)
 {
-	unsigned long nr = 0;
+	unsigned long nr = 0, mapped = 0;
+	struct page *page;
 	LIST_HEAD(list);
 
-	while (nr < LEND_BATCH) {
+	for (; nr < LEND_BATCH && mapped < LEND_MAPPED; ++*pfn) {
 		*pfn = cohort_lent_next(*pfn, end);
 		if (*pfn >= end)
 			break;
+		page = pfn_to_page(*pfn);
 		/* The spans of nodes may overlap. */
-		if (page_to_nid(pfn_to_page(*pfn)) == pgdat->node_id)
-			nr += cohort_lend_isolate(*pfn, &list);
-		++*pfn;
+		if (page_to_nid(page) != pgdat->node_id || !cohort_lend_isolate(page, &list))
+			continue;
+		nr++;
+		mapped += page_mapped(page);
 	}
 	if (nr) {
 		nr = reclaim_clean_pages_from_list(&pgdat->node_zones[0], &list);
@@ -264,9 +272,14 @@ static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned 
 	return nr;
 }
 
+static bool cohort_lend_over(unsigned long deadline)
+{
+	return time_after(jiffies, deadline) || fatal_signal_pending(current);
+}
+
 /* One round over the lent pages of a node at most. */
 static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct pglist_data *pgdat,
-						unsigned long want)
+						unsigned long want, unsigned long deadline)
 {
 	unsigned long start = pgdat->node_start_pfn;
 	unsigned long end = pgdat_end_pfn(pgdat);
@@ -274,16 +287,18 @@ static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct 
 
 	if (from < start || from >= end)
 		from = start;
-	for (pfn = from; pfn < end && got < want; cond_resched())
+	for (pfn = from; pfn < end && got < want && !cohort_lend_over(deadline); cond_resched())
 		got += cohort_lend_drop_batch(pgdat, &pfn, end);
-	if (got < want && atomic_long_read(&vn->lent) > 0)
-		for (pfn = start; pfn < from && got < want; cond_resched())
+	if (pfn >= end && got < want && atomic_long_read(&vn->lent) > 0)
+		for (pfn = start; pfn < from && got < want && !cohort_lend_over(deadline);
+		     cond_resched())
 			got += cohort_lend_drop_batch(pgdat, &pfn, from);
 	WRITE_ONCE(vn->hand, pfn);
 	return got;
 }
 
-static unsigned long cohort_lend_take_from(struct cohort_vnode *vn, unsigned long want)
+static unsigned long cohort_lend_take_from(struct cohort_vnode *vn, unsigned long want,
+					   unsigned long deadline)
 {
 	unsigned long got = 0;
 	int nid;
@@ -291,7 +306,7 @@ static unsigned long cohort_lend_take_from(struct cohort_vnode *vn, unsigned lon
 	lru_add_drain();
 	for_each_node_mask(nid, vn->nodes)
 		if (got < want && atomic_long_read(&vn->lent) > 0)
-			got += cohort_lend_take_from_node(vn, NODE_DATA(nid), want - got);
+			got += cohort_lend_take_from_node(vn, NODE_DATA(nid), want - got, deadline);
 	return got;
 }
 
@@ -307,7 +322,7 @@ static void cohort_lend_take_back_work(struct work_struct *work)
 		if (!READ_ONCE(lending))
 			want = atomic_long_read(&vn->lent);
 		if (want > 0 && atomic_long_read(&vn->lent) > 0)
-			cohort_lend_take_from(vn, want);
+			cohort_lend_take_from(vn, want, jiffies + MAX_JIFFY_OFFSET);
 	}
 }
 
@@ -337,9 +352,12 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))
 		return false;
 	fs_reclaim_acquire(gfp);
-	got = cohort_lend_take_from(vn, want);
+	got = cohort_lend_take_from(vn, want, jiffies + msecs_to_jiffies(LEND_MS));
 	fs_reclaim_release(gfp);
-	/* What is still lent its borrowers hold: a trickle of it is not worth a walk for each page. */
+	/*
+	 * What is still lent its borrowers hold, or it takes long to unmap: a trickle of it is
+	 * not worth a walk for each page.
+	 */
 	if (got < want && atomic_long_read(&vn->lent) > 0)
 		WRITE_ONCE(vn->barren, jiffies + LEND_BARREN);
 	return got > 0;
