@@ -304,6 +304,16 @@ bool cohort_zone_kept(struct zone *zone, unsigned long owned, unsigned int alloc
 				    zone_page_state(zone, NR_FREE_PAGES) + owned);
 }
 
+static __always_inline bool cohort_zone_fits(struct zone *zone, unsigned long owned, gfp_t gfp,
+					     unsigned int alloc_flags,
+					     const struct alloc_context *ac)
+{
+	return cohort_cpuset_allows(zone, gfp, alloc_flags) &&
+	       !(zone->lowmem_reserve[ac->highest_zoneidx] &&
+		 cohort_zone_kept(zone, owned, alloc_flags, ac)) &&
+	       (!ac->spread_dirty_pages || node_dirty_ok(zone->zone_pgdat));
+}
+
 /**
  * cohort_zone_allowed() - may this request take a page from a zone, fixed blocks included?
  * @zone: a zone of the request's zonelist and nodemask
@@ -314,16 +324,14 @@ bool cohort_zone_kept(struct zone *zone, unsigned long owned, unsigned int alloc
 bool cohort_zone_allowed(struct zone *zone, gfp_t gfp, unsigned int alloc_flags,
 			 const struct alloc_context *ac)
 {
-	return cohort_cpuset_allows(zone, gfp, alloc_flags) &&
-	       !cohort_zone_kept(zone, cohort_unusable_free(zone), alloc_flags, ac) &&
-	       (!ac->spread_dirty_pages || node_dirty_ok(zone->zone_pgdat));
+	return cohort_zone_fits(zone, cohort_unusable_free(zone), gfp, alloc_flags, ac);
 }
 
 /* The same for a page of a domain's block: what fixed ones have free does not count. */
 static bool cohort_zone_serves(struct zone *zone, const struct cohort_request *rq)
 {
-	return cohort_zone_allowed(zone, rq->gfp, rq->alloc_flags, rq->ac) &&
-	       !cohort_zone_kept(zone, READ_ONCE(zone->cohort_soft), rq->alloc_flags, rq->ac);
+	return cohort_zone_fits(zone, READ_ONCE(zone->cohort_soft), rq->gfp, rq->alloc_flags,
+				rq->ac);
 }
 
 /* Slab that can be shrunk cannot be moved either. */
