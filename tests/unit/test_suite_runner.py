@@ -115,20 +115,7 @@ def test_only_leaks_that_name_cohort_are_complaints(
 def test_leaks_are_asked_for_once_all_cases_are_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-
-    def run(
-        spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None], stop: threading.Event
-    ) -> float:
-        conf = (spec.run_dir / "suite.conf").read_text()
-        asked.append(re.findall(r"^case (\S+)", conf, re.MULTILINE))
-        if len(asked) == 1:
-            _write(spec, watch, [begin("a"), end("a", 0), begin("b")])
-            raise GuestError("the guest died before its end")
-        _write(spec, watch, [y for x in asked[-1] for y in (begin(x), end(x, 0))])
-        return 1.0
-
-    monkeypatch.setattr(guest, "run", run)
+    asked = dies_once(monkeypatch)
     plan = replace(_plan(tmp_path), machine=runner.Machine(2, 512, debug=True))
     done = runner.run(
         plan, load_policy("none"), KERNEL, tmp_path / "none", lambda *_: None, threading.Event()
@@ -148,10 +135,9 @@ def _write(spec: VmSpec, watch: Callable[[str], None], records: list[dict[str, A
         watch(line)
 
 
-def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
+def dies_once(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The cases that each guest is asked for; the first dies in b, behind a, and others do all."""
+    asked: list[list[str]] = []
 
     def run(
         spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None], stop: threading.Event
@@ -161,10 +147,17 @@ def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
         if len(asked) == 1:
             _write(spec, watch, [begin("a"), end("a", 0), begin("b")])
             raise GuestError("the guest died before its end")
-        _write(spec, watch, [begin("c"), end("c", 0)])
+        _write(spec, watch, [y for x in asked[-1] for y in (begin(x), end(x, 0))])
         return 1.0
 
     monkeypatch.setattr(guest, "run", run)
+    return asked
+
+
+def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = dies_once(monkeypatch)
     seen: list[tuple[int, int]] = []
     where = tmp_path / "none"
     done = runner.run(

@@ -300,19 +300,6 @@ static void cohort_cpb_test_isolate(struct cohort_block *blk, struct list_head *
 	spin_unlock_irqrestore(&zone->lock, flags);
 }
 
-static void cohort_cpb_test_put_back(struct list_head *pieces)
-{
-	struct page *page, *next;
-
-	list_for_each_entry_safe(page, next, pieces, lru) {
-		unsigned int order = page_private(page);
-
-		list_del(&page->lru);
-		set_page_private(page, 0);
-		cohort_buddy_give(page, order);
-	}
-}
-
 /* Ten sets: nine had many free pages, which strangers have taken, and the last one has two. */
 static void cohort_cpb_test_strangers(struct kunit *test, struct list_head *pieces)
 {
@@ -339,8 +326,8 @@ static void cohort_cpb_test_a6_strangers(struct kunit *test)
 	cohort_cpb_test_strangers(test, &pieces);
 	cohort_test_breach_all(&pages, GFP_ATOMIC, 0);
 	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
-	cohort_test_release(&pages);
-	cohort_cpb_test_put_back(&pieces);
+	cohort_test_release(&pages, __free_pages);
+	cohort_test_release(&pieces, cohort_buddy_give);
 }
 
 /* Nor are they given up for what was free in them. */
@@ -350,7 +337,7 @@ static void cohort_cpb_test_relieve_strangers(struct kunit *test)
 
 	cohort_cpb_test_strangers(test, &pieces);
 	KUNIT_EXPECT_EQ(test, cohort_room_relieve(cohort_test_room(test), UINT_MAX), 0);
-	cohort_cpb_test_put_back(&pieces);
+	cohort_test_release(&pieces, cohort_buddy_give);
 }
 
 /* Eight sets have many free pages, but no piece of order 3; the last one, with fewer, has. */
@@ -373,7 +360,7 @@ static void cohort_cpb_test_behind(struct kunit *test, unsigned int nr)
 	for (i = 0; i < 2; i++)
 		cohort_test_breach_all(&list, GFP_ATOMIC, 3);
 	KUNIT_EXPECT_EQ(test, last->nr_free, nr - 8);
-	cohort_test_release(&list);
+	cohort_test_release(&list, __free_pages);
 	cohort_test_free(test, 0, ct->nr);
 	ct->nr = 0;
 }

@@ -447,7 +447,7 @@ static void cohort_domain_test_breach_busy(struct kunit *test)
 	WRITE_ONCE(cohort_taking, true);
 	KUNIT_EXPECT_EQ(test, picked->nr_free, 0);
 	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 0);
-	cohort_test_release(&pages);
+	cohort_test_release(&pages, __free_pages);
 	KUNIT_EXPECT_FALSE(test, cohort_unpick(room, picked));
 	KUNIT_EXPECT_EQ(test, picked->nr_free, cohort_pages() - 2);
 	cohort_test_recount(test, room->zone, 0);

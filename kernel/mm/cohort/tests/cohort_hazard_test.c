@@ -51,7 +51,7 @@ static void cohort_hazard_test_nearly_out(struct kunit *test, struct list_head *
 
 static void cohort_hazard_test_enough(struct list_head *pages)
 {
-	cohort_test_release(pages);
+	cohort_test_release(pages, __free_pages);
 	oom_killer_enable();
 }
 

@@ -196,7 +196,7 @@ void cohort_test_keep(struct list_head *pages, struct page *page, unsigned int o
 	list_add(&page->lru, pages);
 }
 
-void cohort_test_release(struct list_head *pages)
+void cohort_test_release(struct list_head *pages, void (*give)(struct page *, unsigned int))
 {
 	struct page *page, *next;
 
@@ -205,7 +205,7 @@ void cohort_test_release(struct list_head *pages)
 
 		list_del(&page->lru);
 		set_page_private(page, 0);
-		__free_pages(page, order);
+		give(page, order);
 	}
 }
 
