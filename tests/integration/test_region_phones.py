@@ -40,7 +40,8 @@ class Phone:
 
 
 PHONES = {
-    "zram": Phone(workload="phone-2g-zram"),
+    # So small that its few launches swap.
+    "zram": Phone(workload="phone-1g", memory_mb=800),
     "large-folios": Phone(folios=True),
     "order-5": Phone("region5", order=5),
     "order-9": Phone("region9", "phone-2g-order9", order=9),
@@ -70,7 +71,7 @@ def spec_of(phone: Phone) -> RunSpec:
 
 @pytest.mark.parametrize("name", at_night(PHONES, 2))
 def test_regions_work_on(name: str, kernel: Callable[[str], Kernel]) -> None:
-    """The scheme is on with that order, pages are parked, and no buffer fails."""
+    """The scheme is on with that order, pages are parked, memory is swapped, no buffer fails."""
     phone = PHONES[name]
     spec = spec_of(phone)
     kernel(spec.policy.kernel)
@@ -82,5 +83,7 @@ def test_regions_work_on(name: str, kernel: Callable[[str], Kernel]) -> None:
     assert records[-1]["launches"] == LAUNCHES
     assert run.metrics["parked_mb_max"] > 0
     assert run.metrics["buffer_fail"] == 0
+    if name == "zram":
+        assert run.metrics["swapped_mb_mean"] > 4
     whole = run.metrics.get("buffer_order9_share")
     assert (whole is not None and whole > 0.9) if phone.order == 9 else whole is None

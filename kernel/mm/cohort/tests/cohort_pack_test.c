@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The supply of whole blocks where much is against it: blocks that rest, owners that have
+ * too much free, marks that are being written.
+ */
+#include <linux/delay.h>
+#include <linux/mman.h>
+#include <linux/swap.h>
+
+#include "cohort_test.h"
+
+/* More blocks than are passed over on one list. */
+#define PACK_TEST_RESTING	67
+
+/* One page of each block stays, of the last two every second one. */
+static bool cohort_pack_test_stays(struct kunit *test, unsigned long addr, unsigned int i)
+{
+	unsigned long pfn = page_to_pfn(cohort_test_page_at(test, addr + i * PAGE_SIZE));
+
+	if (i >= PACK_TEST_RESTING * cohort_pages())
+		return pfn % 2;
+	return pfn % cohort_pages() == 0;
+}
+
+static struct cohort_room *cohort_pack_test_largest(struct cohort_domain *dom)
+{
+	struct cohort_room *most = NULL;
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_rooms(); i++) {
+		struct cohort_room *room = dom->room[i];
+
+		if (room && (!most || room->nr_blocks > most->nr_blocks))
+			most = room;
+	}
+	return most;
+}
+
+/* What free pages the emptiest blocks have, which all rest. */
+static unsigned int cohort_pack_test_rest(struct cohort_room *room)
+{
+	unsigned int top = COHORT_BUCKETS - 1, nr = 0;
+	struct cohort_block *blk;
+
+	spin_lock_irq(&room->zone->lock);
+	list_for_each_entry(blk, &room->list[top], node) {
+		blk->retry = jiffies + 60 * HZ;
+		nr++;
+	}
+	spin_unlock_irq(&room->zone->lock);
+	return nr;
+}
+
+/* Blocks that were emptied in vain do not hide those behind them. */
+static void cohort_pack_test_behind_resting(struct kunit *test)
+{
+	unsigned int i, pages = (PACK_TEST_RESTING + 2) * cohort_pages();
+	unsigned long addr = cohort_test_map(test, pages);
+	struct cohort_block *blk;
+	struct cohort_room *room;
+
+	cohort_test_grow_up(test);
+	cohort_test_touch(test, addr, pages);
+	for (i = 0; i < pages; i++)
+		if (!cohort_pack_test_stays(test, addr, i))
+			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	lru_add_drain_all();
+	cohort_domain_drain(current->mm->cohort);
+	room = cohort_pack_test_largest(current->mm->cohort);
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	KUNIT_ASSERT_GT(test, cohort_pack_test_rest(room), 64);
+	blk = cohort_pick_victim(room);
+	KUNIT_EXPECT_NOT_NULL(test, blk);
+	if (blk)
+		cohort_unpick(room, blk);
+}
+
+/* Blocks of memory that cannot be moved are given up at any filling. */
+static void cohort_pack_test_relieves_unmovable(struct kunit *test)
+{
+	struct cohort_domain *dom = cohort_region_domain(COHORT_KERNEL);
+	unsigned int i, nr = 2 * cohort_pages(), given;
+	unsigned long blocks;
+	struct page **page;
+
+	page = kunit_kcalloc(test, nr, sizeof(*page), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	for (i = 0; i < nr; i++)
+		page[i] = cohort_alloc_pages_noprof(GFP_KERNEL, numa_mem_id(), NULL, dom);
+	for (i = 0; i < nr; i++)
+		if (page[i] && page_to_pfn(page[i]) % 8 == 0) {
+			__free_page(page[i]);
+			page[i] = NULL;
+		}
+	cohort_domain_drain(dom);
+	blocks = cohort_domain_blocks(dom);
+	given = cohort_room_relieve(cohort_pack_test_largest(dom), 4);
+	KUNIT_EXPECT_GT(test, given, 0);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(dom), blocks - given);
+	for (i = 0; i < nr; i++)
+		if (page[i])
+			__free_page(page[i]);
+}
+
+/* Owners seem to have more free than they may, or with a @sign of -1 no longer. */
+static void cohort_pack_test_excess(struct zone *zone, long sign)
+{
+	unsigned long nr = node_present_pages(zone_to_nid(zone)) / 8;
+
+	spin_lock_irq(&zone->lock);
+	zone->cohort_soft += sign * nr;
+	spin_unlock_irq(&zone->lock);
+}
+
+static struct zone *cohort_pack_test_zone(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+
+	cohort_test_take(test, 1);
+	return page_zone(ct->page[0]);
+}
+
+/* No process gets its first block then: what is free in it would be in no account. */
+static void cohort_pack_test_no_first_block(struct kunit *test)
+{
+	struct cohort_domain *dom = cohort_domain_create(COHORT_PROCESS, GFP_KERNEL);
+	struct zone *zone = cohort_pack_test_zone(test);
+	struct page *page;
+
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	cohort_pack_test_excess(zone, 1);
+	KUNIT_EXPECT_TRUE(test, cohort_node_excess(zone_to_nid(zone)));
+	page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, zone_to_nid(zone), NULL, dom);
+	cohort_pack_test_excess(zone, -1);
+	KUNIT_EXPECT_NOT_NULL(test, page);
+	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(dom), 0);
+	if (page)
+		__free_page(page);
+	cohort_domain_destroy(dom);
+}
+
+/* Too much that cannot be given up does not put packing off. */
+static void cohort_pack_test_excess_in_vain(struct kunit *test)
+{
+	unsigned long headroom = cohort_headroom, addr = cohort_test_map(test, 1);
+	struct zone *zone = cohort_pack_test_zone(test);
+	struct page *page;
+	unsigned int i;
+	bool drained;
+
+	WRITE_ONCE(cohort_headroom, 0);
+	cohort_pack_test_excess(zone, 1);
+	/* Further apart no runs are. */
+	msleep(3500);
+	for (i = 0; i < 55; i++) {
+		cohort_pack_wake(zone->zone_pgdat);
+		flush_workqueue(cohort_wq);
+		msleep(60);
+	}
+	/* The drain has a limit of its own. */
+	msleep(1100);
+	cohort_test_touch(test, addr, 1);
+	page = cohort_test_page_at(test, addr);
+	WRITE_ONCE(cohort_headroom, totalram_pages());
+	cohort_pack_wake(zone->zone_pgdat);
+	flush_workqueue(cohort_wq);
+	drained = PageLRU(page);
+	WRITE_ONCE(cohort_headroom, headroom);
+	cohort_pack_test_excess(zone, -1);
+	KUNIT_EXPECT_TRUE(test, drained);
+}
+
+/* The marks are written one by one, the lower ones first. */
+static void cohort_pack_test_marks(struct kunit *test)
+{
+	struct zone *zone = cohort_pack_test_zone(test);
+	unsigned long low = zone->_watermark[WMARK_LOW], high = high_wmark_pages(zone);
+
+	cohort_pack_test_excess(zone, 1);
+	WRITE_ONCE(zone->_watermark[WMARK_LOW], 2 * high);
+	KUNIT_EXPECT_LE(test, __cohort_high_mark(zone), high);
+	KUNIT_EXPECT_GE(test, __cohort_high_mark(zone), high / 2);
+	WRITE_ONCE(zone->_watermark[WMARK_LOW], low);
+	cohort_pack_test_excess(zone, -1);
+}
+
+static struct kunit_case cohort_pack_test_cases[] = {
+	KUNIT_CASE(cohort_pack_test_behind_resting),
+	KUNIT_CASE(cohort_pack_test_relieves_unmovable),
+	KUNIT_CASE(cohort_pack_test_no_first_block),
+	KUNIT_CASE_SLOW(cohort_pack_test_excess_in_vain),
+	KUNIT_CASE(cohort_pack_test_marks),
+	{}
+};
+
+static struct kunit_suite cohort_pack_test_suite = {
+	.name = "cohort_pack",
+	.suite_init = cohort_test_suite_init,
+	.suite_exit = cohort_test_suite_exit,
+	.init = cohort_test_init,
+	.exit = cohort_test_exit,
+	.test_cases = cohort_pack_test_cases,
+};
+kunit_test_suite(cohort_pack_test_suite);
