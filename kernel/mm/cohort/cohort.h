@@ -209,7 +209,8 @@ struct cohort_magazine {
 /**
  * struct cohort_zone - Cohort's part of a zone
  * @rooms: rooms with free pages, by kind
- * @pieces: free pieces of blocks, by order
+ * @pieces: free pieces of blocks, by order, those of fixed ones apart
+ * @kept_pieces: those of fixed blocks
  * @taint: block that pages which cannot be moved were let into last
  * @shown: what the statistic says of zone->cohort_soft
  * @shown_reserved: the same of zone->cohort_reserved
@@ -218,6 +219,7 @@ struct cohort_magazine {
 struct cohort_zone {
 	struct list_head rooms[COHORT_KEPT + 1];
 	unsigned long pieces[COHORT_MAX_ORDER + 1];
+	unsigned long kept_pieces[COHORT_MAX_ORDER + 1];
 	struct cohort_block *taint;
 	unsigned long shown;
 	unsigned long shown_reserved;
@@ -473,6 +475,7 @@ int cohort_pack_init(void);
 unsigned long cohort_whole(struct zone *zone);
 unsigned long cohort_zone_headroom(struct zone *zone);
 bool cohort_blocks_short(struct zone *zone);
+bool cohort_node_excess(int nid);
 void cohort_pack_wake(struct pglist_data *pgdat);
 void cohort_pack_drain(void);
 

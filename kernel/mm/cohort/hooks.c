@@ -44,21 +44,25 @@ bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order
 }
 
 /**
- * cohort_drain_for() - empty the lists that CPUs have of the zones of a request
+ * __cohort_drain_for() - empty the lists that CPUs have of the zones of a request
  * @ac: the request
  *
  * Zone by zone: a drain of all zones leaves at once while another task is at one, and a
  * process would be killed beside the pages that this one has not come to.
  *
- * Context: sleeps.
+ * Of all that ask in vain the one drains that would kill a process.
+ *
+ * Context: sleeps.  Caller holds oom_lock.
+ * Return: true, for a look at what there is now.
  */
-void cohort_drain_for(const struct alloc_context *ac)
+bool __cohort_drain_for(const struct alloc_context *ac)
 {
 	struct zoneref *z;
 	struct zone *zone;
 
 	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask)
 		drain_all_pages(zone);
+	return true;
 }
 
 /**
@@ -192,17 +196,20 @@ void __cohort_class_changed(struct task_struct *task)
 
 /**
  * __cohort_mm_inherit() - a process forks, or executes a program
- * @mm: its new address space
+ * @mm: its new address space, NULL if it has that of its parent, or none
  *
- * oom_score_adj is inherited, too, and so is what it means.  A program's address space is made
- * long before it is used, and hears again then, under the task lock: meanwhile another role may
- * have been given.
+ * oom_score_adj is inherited, too, and so is what it means.  An address space is made long
+ * before it is used, and hears again then: meanwhile another role may have been given.  A
+ * program's does so under the task lock, a child's when it gets its number, under
+ * tasklist_lock, which is held to give a role: no child is in between.
  */
 void __cohort_mm_inherit(struct mm_struct *mm)
 {
 	u64 mask = (IS_ENABLED(CONFIG_COHORT_VNODE) ? COHORT_VNODE_BITS : 0) |
 		   (IS_ENABLED(CONFIG_COHORT_PCPA) ? BIT_ULL(COHORT_ENTITLED_BIT) : 0);
 
+	if (!mm)
+		return;
 	if (mask && current->mm)
 		set_mask_bits(&mm->flags, mask, READ_ONCE(current->mm->flags) & mask);
 	if (cohort_scope_enabled())

@@ -70,7 +70,10 @@ static void cohort_block_count(struct cohort_block *blk, unsigned int order, int
 	bool had = room->nr_free;
 	int delta = pieces * (1 << order);
 
-	cz->pieces[order] += pieces;
+	if (cohort_block_kept(blk))
+		cz->kept_pieces[order] += pieces;
+	else
+		cz->pieces[order] += pieces;
 	if (order == blk->order)
 		room->nr_whole += pieces;
 	blk->nr_free += delta;

@@ -80,7 +80,7 @@ static struct page *cohort_room_breach(struct cohort_room *room, unsigned int or
 	return page;
 }
 
-/* Has any block a free piece so large?  Else none is looked at. */
+/* Has any block a free piece so large?  Else none is looked at.  Fixed ones are not breached. */
 static bool cohort_zone_has_piece(const struct cohort_zone *cz, unsigned int order)
 {
 	for (; order < cohort_block_order(); order++)

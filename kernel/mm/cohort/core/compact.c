@@ -23,7 +23,7 @@
 /* Blocks of a process that are tried in a row: other work waits for it, and so does suspend. */
 #define COHORT_COMPACT_BLOCKS	64U
 
-/* Blocks that are passed over, because they rest, before looking is given up. */
+/* Blocks of a list that are passed over, because they rest, before the next list is looked at. */
 #define COHORT_RESTING		64
 
 /* To move a page costs as much as to look at so many mappings; more are not counted. */
@@ -34,7 +34,7 @@
 static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_block **cand)
 {
 	struct cohort_block *blk, *young = room->young;
-	unsigned int b, nr = 0, resting = 0;
+	unsigned int b, nr = 0, resting;
 	unsigned long flags;
 
 	spin_lock_irqsave(&room->zone->lock, flags);
@@ -42,12 +42,13 @@ static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_bl
 				 cohort_block_order()))
 		goto out;
 	for (b = COHORT_BUCKETS - 1; b; b--) {
+		resting = 0;
 		list_for_each_entry(blk, &room->list[b], node) {
 			/* Around a remnant there are other people's pages. */
 			if (blk == young || blk->order != cohort_block_order() ||
 			    time_before(jiffies, blk->retry)) {
 				if (resting++ == COHORT_RESTING)
-					goto out;
+					break;
 				continue;
 			}
 			cand[nr++] = blk;
@@ -243,7 +244,7 @@ unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
 		if (!folio)
 			continue;
 		if ((!folio_test_unevictable(folio) || cohort_unevictable_moves()) &&
-		    isolate_folio_to_list(folio, list))
+		    !folio_maybe_dma_pinned(folio) && isolate_folio_to_list(folio, list))
 			nr++;
 		folio_put(folio);
 	}
@@ -413,16 +414,18 @@ static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned 
  * For blocks that packing would not bring home, since something in them is pinned: what is
  * free around that is no use to the owner that is worth keeping it from others.
  *
- * Return: how many, only such that are free by more than half.
+ * Return: how many; of pages that packing can move, only such that are free by more than half.
  */
 unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 {
-	unsigned int half = cohort_bucket(cohort_pages() / 2, cohort_block_order()), nr = 0;
+	unsigned int nr = 0, last = 0;
 	unsigned long flags;
 	int b;
 
+	if (!cohort_unmovable(room->dom))
+		last = cohort_bucket(cohort_pages() / 2, cohort_block_order());
 	spin_lock_irqsave(&room->zone->lock, flags);
-	for (b = COHORT_BUCKETS - 1; b > half && nr < most; b--) {
+	for (b = COHORT_BUCKETS - 1; b > last && nr < most; b--) {
 		struct cohort_block *blk = cohort_first_old(room, b);
 
 		if (!blk)

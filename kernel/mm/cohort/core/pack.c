@@ -107,9 +107,11 @@ static bool cohort_packing(void)
  */
 static unsigned long cohort_zone_counted(const struct zone *zone)
 {
-	/* Without a boost, which may come between two looks. */
-	return min(READ_ONCE(zone->cohort_soft),
-		   (zone->_watermark[WMARK_HIGH] - zone->_watermark[WMARK_LOW]) / 2);
+	/* Without a boost, which may come between two looks; the marks are written one by one. */
+	unsigned long high = READ_ONCE(zone->_watermark[WMARK_HIGH]);
+	unsigned long low = READ_ONCE(zone->_watermark[WMARK_LOW]);
+
+	return min(READ_ONCE(zone->cohort_soft), (high - min(high, low)) / 2);
 }
 
 /**
@@ -120,7 +122,9 @@ static unsigned long cohort_zone_counted(const struct zone *zone)
  */
 unsigned long __cohort_high_mark(const struct zone *zone)
 {
-	return high_wmark_pages(zone) - cohort_zone_counted(zone);
+	unsigned long mark = high_wmark_pages(zone);
+
+	return mark - min(mark, cohort_zone_counted(zone));
 }
 
 /*
@@ -155,7 +159,7 @@ unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark)
 {
 	unsigned long headroom = cohort_zone_headroom(zone);
 
-	mark -= cohort_zone_counted(zone);
+	mark -= min(mark, cohort_zone_counted(zone));
 	if (cohort_packing() && cohort_zone_gives(zone, 2 * headroom))
 		mark += headroom;
 	return mark;
@@ -174,13 +178,25 @@ void cohort_pack_drain(void)
 	lru_add_drain_all();
 }
 
-/*
- * The room of a node that has most holes, but fewer than @below: of all, or of those that
- * can be packed now; in zones up to @top.
- */
-static struct cohort_room *cohort_most_holes(int nid, int top, bool all, unsigned long below)
+/* Rooms have an order by their holes, those with as many by their address. */
+struct cohort_holes {
+	unsigned long nr;
+	const struct cohort_room *room;
+};
+
+static bool cohort_fewer_holes(const struct cohort_holes *a, const struct cohort_holes *b)
 {
-	unsigned long most = cohort_pages();
+	return a->nr < b->nr || (a->nr == b->nr && a->room < b->room);
+}
+
+/*
+ * The room of a node that has most holes, or if @below is told what comes behind that: of
+ * all, or of those that can be packed now; in zones up to @top.
+ */
+static struct cohort_room *cohort_most_holes(int nid, int top, bool all,
+					     const struct cohort_holes *below)
+{
+	struct cohort_holes most = { .nr = cohort_pages() };
 	struct cohort_room *found = NULL;
 	struct cohort_domain *dom;
 	unsigned int i;
@@ -192,12 +208,15 @@ static struct cohort_room *cohort_most_holes(int nid, int top, bool all, unsigne
 			continue;
 		for (i = nid * MAX_NR_ZONES; i <= nid * MAX_NR_ZONES + top; i++) {
 			struct cohort_room *room = READ_ONCE(dom->room[i]);
-			unsigned long nr = room ? READ_ONCE(room->nr_free) : 0;
+			struct cohort_holes holes = { .room = room };
 
-			if (nr < most || nr >= below ||
+			if (room)
+				holes.nr = READ_ONCE(room->nr_free);
+			if (cohort_fewer_holes(&holes, &most) ||
+			    (below && !cohort_fewer_holes(&holes, below)) ||
 			    (!all && time_before(jiffies, READ_ONCE(room->retry))))
 				continue;
-			most = nr;
+			most = holes;
 			found = room;
 		}
 	}
@@ -259,12 +278,15 @@ static struct cohort_room *cohort_pack_next(int nid)
 	int top = -1;
 
 	while (!room && (top = cohort_node_short(nid, top)) >= 0)
-		room = cohort_most_holes(nid, top, false, ULONG_MAX);
+		room = cohort_most_holes(nid, top, false, NULL);
 	return room;
 }
 
-/* Free pages of a node that have an owner, beyond what owners may keep from others. */
-static bool cohort_node_excess(int nid)
+/**
+ * cohort_node_excess() - have owners more free pages of a node than they may keep from others?
+ * @nid: the node
+ */
+bool cohort_node_excess(int nid)
 {
 	struct pglist_data *pgdat = NODE_DATA(nid);
 	unsigned long soft = 0, most = 0;
@@ -284,15 +306,17 @@ static bool cohort_node_excess(int nid)
 static unsigned int cohort_pack_relieve(int nid)
 {
 	unsigned int nr = 0, rounds = COHORT_PACK_ROUNDS, given;
-	unsigned long below = ULONG_MAX;
+	struct cohort_holes below = { .nr = ULONG_MAX };
 	struct cohort_room *room;
 
 	while (rounds-- && cohort_node_excess(nid) &&
-	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, true, below))) {
+	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, true, &below))) {
 		given = cohort_room_relieve(room, COHORT_RELIEF);
 		/* Its blocks are in use by more than half: the next one. */
-		if (!given)
-			below = READ_ONCE(room->nr_free);
+		if (!given) {
+			below.nr = READ_ONCE(room->nr_free);
+			below.room = room;
+		}
 		nr += given;
 		cohort_domain_put(room->dom);
 		cond_resched();
@@ -309,6 +333,7 @@ static void cohort_pack_work(struct work_struct *work)
 {
 	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
 	unsigned int rounds = COHORT_PACK_ROUNDS, home;
+	bool vain = cohort_packing() && cohort_node_short(packer->nid, -1) >= 0;
 	struct cohort_room *room;
 
 	/* Each batch of reclaim wakes it: a run with nothing to do is none in vain. */
@@ -323,9 +348,11 @@ static void cohort_pack_work(struct work_struct *work)
 		cohort_domain_put(room->dom);
 		cond_resched();
 	}
-	packer->fails = home ? 0 : min(packer->fails + 1, COHORT_PACK_DEFER);
+	/* What owners have too much of may be of no block that can be given up: that puts nothing off. */
+	vain = vain && !home;
+	packer->fails = vain ? min(packer->fails + 1, COHORT_PACK_DEFER) : 0;
 	/* Memory enough, but in pieces: pack what is in no block. */
-	if (!home && cohort_packing())
+	if (vain)
 		wakeup_kcompactd(NODE_DATA(packer->nid), cohort_block_order(),
 				 MAX_NR_ZONES - 1);
 	WRITE_ONCE(packer->next, jiffies + (HZ / 20 << packer->fails));

@@ -554,7 +554,11 @@ struct page *cohort_domain_take_hole(struct cohort_domain *dom,
 
 		if (cohort_zone_far(zone, rq))
 			break;
-		if (room && cohort_zone_serves(zone, rq) && cohort_room_take(room, &page, 1))
+		if (!room || !READ_ONCE(room->nr_free) || !cohort_zone_serves(zone, rq))
+			continue;
+		/* As many at a time as for the domain's own requests: the lock is all CPUs'. */
+		page = cohort_magazine_take(zone, dom->id, room);
+		if (page || cohort_room_take(room, &page, 1))
 			return page;
 	}
 	return NULL;

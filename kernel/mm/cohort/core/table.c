@@ -377,5 +377,6 @@ void cohort_block_pieces(unsigned long nr[NR_PAGE_ORDERS])
 
 	for_each_populated_zone(zone)
 		for (o = 0; zone->cohort && o < min(NR_PAGE_ORDERS, COHORT_MAX_ORDER + 1); o++)
-			nr[o] += READ_ONCE(zone->cohort->pieces[o]);
+			nr[o] += READ_ONCE(zone->cohort->pieces[o]) +
+				 READ_ONCE(zone->cohort->kept_pieces[o]);
 }

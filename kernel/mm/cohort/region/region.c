@@ -28,6 +28,12 @@ DEFINE_STATIC_KEY_FALSE(cohort_region_key);
 unsigned int cohort_region_order __read_mostly = MAX(20 - PAGE_SHIFT, COHORT_MIN_ORDER);
 bool cohort_region_vmalloc __read_mostly = true;
 
+/* For so long after one attempt in vain no region is emptied for an area of vmalloc. */
+#define COHORT_ROOM_REST	(HZ / 20)
+
+/* By node: when the next attempt may be. */
+static unsigned long cohort_room_vain[MAX_NUMNODES];
+
 /* By kind; a process has its own. */
 static struct cohort_domain *cohort_common[COHORT_NR_KINDS] __read_mostly;
 
@@ -93,6 +99,10 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 		return 0;
 	if (few)
 		cohort_pack_wake(zone->zone_pgdat);
+	/* What is free in a block that one page holds is in no process's account. */
+	if (!READ_ONCE(room->nr_blocks) && rq->dom->kind == COHORT_PROCESS &&
+	    cohort_node_excess(zone_to_nid(zone)))
+		return 0;
 	/* The lock is not taken in vain for each page while the mark is not met. */
 	if (cohort_buddy_has(zone, cohort_block_order())) {
 		mark = cohort_region_mark(rq->dom, zone);
@@ -173,15 +183,23 @@ static struct page *cohort_region_hole(const struct cohort_request *rq)
 }
 
 /*
- * Once a request, where it could compact by itself: memory of drivers strewn
- * over the free lists is why there are no blocks the next time.
+ * Where a request could compact by itself: memory of drivers strewn over the free lists is
+ * why there are no blocks the next time.  An area is asked for page by page, and after one
+ * attempt in vain the next ones would be, too.
  */
 static bool cohort_region_make_room(const struct cohort_request *rq)
 {
-	return rq->dom->kind == COHORT_VMALLOC && cohort_region_enabled() &&
-	       (rq->gfp & GFP_KERNEL) == GFP_KERNEL && !(rq->gfp & __GFP_NORETRY) &&
-	       cohort_region_room(zonelist_node_idx(rq->ac->preferred_zoneref),
-				  rq->ac->highest_zoneidx);
+	int nid = zonelist_node_idx(rq->ac->preferred_zoneref);
+	bool made;
+
+	if (rq->dom->kind != COHORT_VMALLOC || !cohort_region_enabled() ||
+	    (rq->gfp & GFP_KERNEL) != GFP_KERNEL || (rq->gfp & __GFP_NORETRY) ||
+	    time_before(jiffies, READ_ONCE(cohort_room_vain[nid])))
+		return false;
+	made = cohort_region_room(nid, rq->ac->highest_zoneidx);
+	if (!made)
+		WRITE_ONCE(cohort_room_vain[nid], jiffies + COHORT_ROOM_REST);
+	return made;
 }
 
 /*

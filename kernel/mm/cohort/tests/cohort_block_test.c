@@ -162,7 +162,7 @@ static bool cohort_block_test_balance(struct zone *zone, unsigned long *off_list
 		*off_lists += nr != area->nr_free;
 		sum += nr << o;
 		if (o < COHORT_MAX_ORDER)
-			sum += zone->cohort->pieces[o] << o;
+			sum += (zone->cohort->pieces[o] + zone->cohort->kept_pieces[o]) << o;
 	}
 	free = zone_page_state_snapshot(zone, NR_FREE_PAGES);
 	spin_unlock_irqrestore(&zone->lock, flags);
