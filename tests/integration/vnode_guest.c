@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -330,13 +331,56 @@ static int hog(void)
 	return 0;
 }
 
-static void out_of_memory(int (*run)(void), const char *lives)
+static void bind_to(int node)
+{
+	unsigned long nodes = 1UL << node;
+
+	syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 64UL);
+}
+
+/* Its policy names no node of its role, and so means none. */
+static int hog_bound_away(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	bind_to(TRUSTED);
+	touch(900 * MB);
+	return 0;
+}
+
+static int hog_of_first(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	bind_to(UNTRUSTED);
+	touch(900 * MB);
+	return 0;
+}
+
+/* Of the same role, with nothing in its first node. */
+static int bound_to_second(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	put("/proc/self/oom_score_adj", "900");
+	bind_to(SECOND);
+	touch(100 * MB);
+	pause();
+	return 0;
+}
+
+static int small_there(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	touch(16 * MB);
+	pause();
+	return 0;
+}
+
+static void out_of_memory(int (*run)(void), int (*hogs)(void), const char *lives)
 {
 	pid_t spared = child(run), killed;
 	int status;
 
 	sleep(1);
-	killed = child(hog);
+	killed = child(hogs);
 	waitpid(killed, &status, 0);
 	claim(WIFSIGNALED(status) && WTERMSIG(status) == 9, "the hog is killed");
 	claim(waitpid(spared, &status, WNOHANG) == 0, lives);
@@ -492,6 +536,39 @@ static void leaving_with_all(void)
 	end_all();
 }
 
+/* Root gives it more trust when it has nearly filled its node. */
+static int is_raised(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	while (number(NODES "untrusted/free_kb") > 40 << 10)
+		touch(MB);
+	put("/proc/self/vnode", "trusted");
+	return raise(SIGSTOP);
+}
+
+static int comes_late_there(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	touch(72 * MB);
+	return 0;
+}
+
+static void raising(void)
+{
+	pid_t spared = child(small_there), raised, gone;
+	int late, status, i;
+
+	sleep(1);
+	raised = stopped(is_raised);
+	waitpid(child(comes_late_there), &late, 0);
+	claim(!late, "the memory that a raised process left is for its old role");
+	for (i = 0; i < 10 && !(gone = waitpid(raised, &status, WNOHANG)); i++)
+		sleep(1);
+	claim(gone == raised && WIFSIGNALED(status), "a process that was raised is killed for it");
+	claim(waitpid(spared, &status, WNOHANG) == 0, "one that was not raised lives");
+	end_all();
+}
+
 static int exits_late(void)
 {
 	put("/proc/self/vnode", "untrusted");
@@ -594,6 +671,36 @@ static void cpusets(void)
 	claim(stalled(CGROUPS "/phone/memory.pressure") == 0, "the other role did not stall");
 	kill(calm, SIGKILL);
 	waitpid(calm, NULL, 0);
+}
+
+/* A cpuset is a thread's own, and so is the role that it gives. */
+static void *fills_from_thread(void *unused)
+{
+	if (!put(CGROUPS "/mixed/far/cgroup.threads", "0"))
+		touch(900 * MB);
+	return unused;
+}
+
+static int hog_by_thread(void)
+{
+	pthread_t thread;
+
+	put("/proc/self/vnode", "trusted");
+	if (put(CGROUPS "/mixed/cgroup.procs", "0") ||
+	    pthread_create(&thread, NULL, fills_from_thread, NULL))
+		return 1;
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+static void cpuset_of_thread(void)
+{
+	claim(make(CGROUPS "/mixed") && make(CGROUPS "/mixed/far") &&
+	      !put(CGROUPS "/mixed/far/cgroup.type", "threaded") &&
+	      !put(CGROUPS "/mixed/cgroup.subtree_control", "+cpuset") &&
+	      !put(CGROUPS "/mixed/far/cpuset.mems", "1"), "there is a cpuset for threads");
+	out_of_memory(small_there, hog_by_thread,
+		      "what fills a node by one thread is killed before others");
 }
 
 /* An untrusted process, in a cpuset that has the trusted node only, and back again. */
@@ -928,6 +1035,8 @@ int main(int argc, char **argv)
 		      says("/proc/self/vnode", "none"), "no virtual nodes at all");
 	} else if (!access("/sys/devices/system/node/node2", F_OK)) {
 		waitpid(child(spread), NULL, 0);
+		out_of_memory(bound_to_second, hog_of_first,
+			      "a process bound to the role's other node lives");
 	} else {
 		warden = child(guard);
 		waitpid(child(unprivileged), NULL, 0);
@@ -935,19 +1044,23 @@ int main(int argc, char **argv)
 		waitpid(child(deputy), &status, 0);
 		claim(!status, "a setuid program was tried");
 		waitpid(child(inherits), NULL, 0);
-		out_of_memory(bystander, "the bystander lives");
+		out_of_memory(bystander, hog, "the bystander lives");
 		claim(says(NODES "untrusted/oom_kills", "1") && says(NODES "trusted/oom_kills", "0"),
 		      "kills are counted");
-		out_of_memory(comes_back, "a process that came back to trust lives");
+		out_of_memory(comes_back, hog, "a process that came back to trust lives");
+		out_of_memory(small_there, hog_bound_away,
+			      "no policy for another role's node hides a hog");
 		leaving(leaves, "a process is killed for the memory it left", true);
 		leaving(leaves_a_child, "a child is killed for the memory its parent left", true);
 		leaving(leaves_a_family, "a family is killed for the memory it left", false);
 		leaving(leaves_shared, "a process is killed for shared memory that it left", false);
 		leaving_little();
 		leaving_with_all();
+		raising();
 		slow_exit();
 		cpusets();
 		cpuset_of_trust();
+		cpuset_of_thread();
 		delegation();
 		lending();
 		lists();

@@ -23,7 +23,7 @@
 #include "../host/khugepaged.h"
 #include "../host/migrate.h"
 #include "../lib/arith_vnode.h"
-#include "../vnode/vnode.h"
+#include "cohort_vnode_test.h"
 
 #define ALIGN_TO	SZ_4M
 
@@ -297,8 +297,7 @@ static void cohort_vnode_test_trickle(struct kunit *test)
 	cohort_vnode_test_file_end(inode, file);
 }
 
-/* While the machine boots: a node with all memory, which lends. */
-static struct cohort_vnode *cohort_vnode_test_layout(struct kunit *test)
+struct cohort_vnode *cohort_vnode_test_layout(struct kunit *test)
 {
 	struct cohort_vnode *vn = &cohort_vnodes[0];
 
@@ -316,7 +315,7 @@ static struct cohort_vnode *cohort_vnode_test_layout(struct kunit *test)
 	return vn;
 }
 
-static void cohort_vnode_test_layout_end(void)
+void cohort_vnode_test_layout_end(void)
 {
 	cohort_owner_switch(&cohort_lend_key, false);
 	cohort_vnode_set_default(NULL);

@@ -2,19 +2,23 @@
 /*
  * Victims of the OOM killer: what a process has left in the nodes of a role that it left.
  *
- * Pages stay where they are when a process is given a role of less trust.  Where the role
- * that was left runs out of memory, such a process is a victim like those of the role, if
- * it has enough there for its death to help: what one that stayed may have, too, is shared
- * out.  Where no process of the role may be killed any more, no amount is asked for.
+ * Pages stay where they are when a process is given another role, or a cpuset moves it.  Where
+ * the role that was left runs out of memory, such a process is a victim like those of the role,
+ * if it has enough there for its death to help: what one that stayed may have, too, is shared
+ * out.  Where no process of the role may be killed any more, one that left it for less trust is,
+ * whatever it has there.
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/mempolicy.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/oom.h>
 #include <linux/pagemap.h>
 #include <linux/pagewalk.h>
+#include <linux/pid_namespace.h>
 #include <linux/rmap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -65,13 +69,29 @@ static unsigned long cohort_left_mapped(struct mm_struct *mm)
 	return get_mm_counter(mm, MM_ANONPAGES) + get_mm_counter(mm, MM_SHMEMPAGES);
 }
 
+/* The role of a process of which only the address space is known. */
+static const struct cohort_vnode *cohort_left_role(const struct mm_struct *mm)
+{
+	struct cohort_vnode *role = cohort_vnode_said(mm);
+#ifdef CONFIG_MEMCG
+	struct task_struct *owner;
+
+	rcu_read_lock();
+	owner = rcu_dereference(mm->owner);
+	if (owner)
+		role = cohort_vnode_by_cpuset(owner, role);
+	rcu_read_unlock();
+#endif
+	return role;
+}
+
 /* Has this process a role of these nodes, and may it have what is worth a victim? */
 static bool cohort_left_stayed(struct cohort_left *left, struct mm_struct *mm)
 {
 	if (!left->looks)
 		return true;	/* the search is over, whatever it comes to */
 	left->looks--;
-	return nodes_intersects(cohort_vnode_said(mm)->nodes, *left->nodes) &&
+	return nodes_intersects(cohort_left_role(mm)->nodes, *left->nodes) &&
 	       cohort_left_mapped(mm) >= left->large;
 }
 
@@ -227,21 +247,104 @@ static bool cohort_vnode_below(const struct cohort_vnode *role, const nodemask_t
 	return vn < role;
 }
 
-/* May no process be killed whose role has these nodes?  Then the machine would panic. */
-static bool cohort_vnode_deserted(const nodemask_t *nodes)
+/*
+ * Does a thread of this process allocate in one of these nodes?  Each has a cpuset and a policy
+ * of its own.  A policy that names no node of the role is none.
+ */
+static bool cohort_vnode_lives(struct task_struct *task, struct cohort_vnode *said,
+			       const nodemask_t *nodes)
 {
-	struct task_struct *task;
-	bool found = false;
+	const struct cohort_vnode *role;
+	struct task_struct *thread;
+	bool lives = false;
 
 	rcu_read_lock();
-	for_each_process(task) {
-		found = oom_badness(task, 0) != LONG_MIN &&
-			nodes_intersects(cohort_vnode_of(task)->nodes, *nodes);
-		if (found)
+	for_each_thread(task, thread) {
+		role = cohort_vnode_by_cpuset(thread, said);
+		lives = nodes_intersects(role->nodes, *nodes) &&
+			(mempolicy_in_oom_domain(thread, nodes) ||
+			 !mempolicy_in_oom_domain(thread, &role->nodes));
+		if (lives)
 			break;
 	}
 	rcu_read_unlock();
-	return !found;
+	return lives;
+}
+
+/* Does it, and may it be killed? */
+static bool cohort_vnode_killable(struct task_struct *task, const nodemask_t *nodes)
+{
+	struct task_struct *alive;
+	struct cohort_vnode *said;
+
+	if (oom_badness(task, 0) == LONG_MIN)
+		return false;
+	alive = find_lock_task_mm(task);
+	if (!alive)
+		return false;
+	said = cohort_vnode_said(alive->mm);
+	task_unlock(alive);
+	return cohort_vnode_lives(task, said, nodes);
+}
+
+/* The process that was found last: a look at it is as good as one at all. */
+static pid_t killable_pid;
+
+/* Under RCU. */
+static bool cohort_vnode_any_killable(const nodemask_t *nodes)
+{
+	struct task_struct *task;
+
+	task = find_task_by_pid_ns(READ_ONCE(killable_pid), &init_pid_ns);
+	if (task && cohort_vnode_killable(task, nodes))
+		return true;
+	for_each_process(task) {
+		if (!cohort_vnode_killable(task, nodes))
+			continue;
+		WRITE_ONCE(killable_pid, task->pid);
+		return true;
+	}
+	return false;
+}
+
+/* Nodes that had no such process, and the jiffies until which they are not looked at again. */
+static DEFINE_SPINLOCK(deserted_lock);
+static nodemask_t deserted_nodes;
+static unsigned long deserted_until;
+
+/*
+ * May no process be killed whose role has these nodes?  Then the machine would panic.  The OOM
+ * killer asks for each candidate: what is found out holds for as long as it took, and a jiffy.
+ */
+static bool cohort_vnode_deserted(const nodemask_t *nodes)
+{
+	unsigned long start = jiffies;
+	bool deserted;
+
+	spin_lock(&deserted_lock);
+	deserted = nodes_equal(*nodes, deserted_nodes) && time_before(start, deserted_until);
+	spin_unlock(&deserted_lock);
+	if (deserted)
+		return true;
+	rcu_read_lock();
+	deserted = !cohort_vnode_any_killable(nodes);
+	rcu_read_unlock();
+	if (deserted) {
+		spin_lock(&deserted_lock);
+		deserted_nodes = *nodes;
+		deserted_until = jiffies + (jiffies - start) + 1;
+		spin_unlock(&deserted_lock);
+	}
+	return deserted;
+}
+
+/* Would it help to kill a process that has this role now?  Its @mm is in use. */
+static bool cohort_vnode_left_victim(struct mm_struct *mm, const struct cohort_vnode *role,
+				     const nodemask_t *nodes)
+{
+	bool below = cohort_vnode_below(role, nodes);
+
+	return cohort_vnode_left_much(mm, nodes, below) || (below && cohort_vnode_deserted(nodes));
 }
 
 /**
@@ -250,8 +353,8 @@ static bool cohort_vnode_deserted(const nodemask_t *nodes)
  * @nodemask: the nodes that are short of memory
  *
  * One that was killed is waited for: it has no address space of its own while its pages are
- * freed.  One that has left a role for one of less trust may have much in the nodes it left;
- * where no other process of them is left to kill, it is a victim whatever it has there.
+ * freed.  One that has left a role may have much in the nodes it left; where no other process
+ * of them is left to kill, it is a victim whatever it has there, if it left for less trust.
  *
  * Context: any that may take the task lock; sleeps not.
  * Return: false for one that lives in other nodes.
@@ -260,24 +363,23 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 {
 	struct mm_struct *mm = READ_ONCE(task->signal->oom_mm);	/* stays as long as the signal */
 	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
-	const struct cohort_vnode *role;
-	bool eligible, left, below;
+	struct cohort_vnode *said, *role;
+	bool eligible, left, in_use;
 
 	if (alive)
 		mm = alive->mm;
-	role = cohort_vnode_role_of(alive ?: task, mm);
-	eligible = nodes_intersects(role->nodes, *nodemask);
-	left = !eligible && mm && cohort_vnode_has_left(alive ?: task, mm);
-	if (!alive)
-		return eligible || left;
-	left = left && mmget_not_zero(mm);
-	task_unlock(alive);
-	if (left) {
-		below = cohort_vnode_below(role, nodemask);
-		eligible = cohort_vnode_left_much(mm, nodemask, below) ||
-			   (below && cohort_vnode_deserted(nodemask));
+	said = cohort_vnode_said(mm);
+	role = cohort_vnode_by_cpuset(alive ?: task, said);
+	left = mm && (role != said || cohort_vnode_has_left(alive ?: task, mm));
+	in_use = mm && mmget_not_zero(mm);
+	if (alive)
+		task_unlock(alive);
+	eligible = cohort_vnode_lives(task, said, nodemask);
+	/* What is not in use any more is being freed. */
+	if (!eligible && left)
+		eligible = !in_use || cohort_vnode_left_victim(mm, role, nodemask);
+	if (in_use)
 		mmput_async(mm);
-	}
 	return eligible;
 }
 

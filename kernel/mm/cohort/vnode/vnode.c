@@ -98,9 +98,14 @@ void cohort_vnode_set_default(struct cohort_vnode *vn)
 }
 
 #ifdef CONFIG_CPUSETS
-/* The node a cpuset confines @task to, @vn if it leaves that one open. */
-static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
-						   struct cohort_vnode *vn)
+/**
+ * cohort_vnode_by_cpuset() - the role of one thread
+ * @task: the thread
+ * @vn: the role that was given to its process
+ *
+ * Return: that of the node a cpuset confines it to, @vn if it leaves that one open.
+ */
+struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task, struct cohort_vnode *vn)
 {
 	unsigned int i;
 
@@ -109,12 +114,6 @@ static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
 	for (i = 0; i < cohort_nr_vnodes; i++)
 		if (nodes_intersects(cohort_vnodes[i].nodes, task->mems_allowed))
 			return &cohort_vnodes[i];
-	return vn;
-}
-#else
-static struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
-						   struct cohort_vnode *vn)
-{
 	return vn;
 }
 #endif
@@ -217,7 +216,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	if (!may && vn < max(role, said)) {
 		err = -EACCES;
 	} else {
-		if (vn > min(role, said) || cohort_vnode_has_left(alive, alive->mm))
+		if (vn != role || vn != said || cohort_vnode_has_left(alive, alive->mm))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
 		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
@@ -253,10 +252,18 @@ bool cohort_vnode_stays(gfp_t gfp, unsigned int order)
 
 /**
  * cohort_vnode_current() - the role of the running task
+ *
+ * What it takes in a role that a cpuset gives stays there when the cpuset is another one.
  */
 struct cohort_vnode *cohort_vnode_current(void)
 {
-	return cohort_vnode_role_of(current, current->mm);
+	struct mm_struct *mm = current->mm;
+	struct cohort_vnode *said = cohort_vnode_said(mm);
+	struct cohort_vnode *vn = cohort_vnode_by_cpuset(current, said);
+
+	if (vn != said && mm && !test_bit(COHORT_VNODE_LEFT, &mm->flags))
+		set_bit(COHORT_VNODE_LEFT, &mm->flags);
+	return vn;
 }
 
 /**

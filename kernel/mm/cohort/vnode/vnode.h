@@ -86,6 +86,15 @@ void cohort_vnode_begin(unsigned int nr, const char *name);
 const char *cohort_vnode_name(struct task_struct *task);
 int cohort_vnode_move(struct task_struct *task, const char *name, bool may);
 struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm);
+#ifdef CONFIG_CPUSETS
+struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task, struct cohort_vnode *vn);
+#else
+static inline struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task,
+							  struct cohort_vnode *vn)
+{
+	return vn;
+}
+#endif
 struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm);
 bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm);
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Virtual memory nodes: which processes the OOM killer finds for the nodes of a role, and what
+ * is known of one that left a role.
+ */
+#include <kunit/test.h>
+#include <linux/kthread.h>
+#include <linux/mempolicy.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+
+#include "../cohort.h"
+#include "cohort_vnode_test.h"
+
+/* A role of two nodes, where no layout gives any. */
+static struct cohort_vnode cohort_vnode_test_wide;
+
+/* Would the OOM killer find this thread for a node, if it has a policy for another one? */
+static bool cohort_vnode_test_found(int node, int bound)
+{
+	struct mempolicy pol = { .mode = MPOL_BIND, .nodes = nodemask_of_node(bound) };
+	struct mempolicy *before = current->mempolicy;
+	nodemask_t mask = nodemask_of_node(node);
+	bool found;
+
+	task_lock(current);
+	current->mempolicy = &pol;
+	task_unlock(current);
+	found = __cohort_vnode_oom_eligible(current, &mask);
+	task_lock(current);
+	current->mempolicy = before;
+	task_unlock(current);
+	return found;
+}
+
+/*
+ * In a role of two nodes what is bound to one of them is not killed for the other.  What is bound
+ * to another role's node has those of its own role.
+ */
+static void cohort_vnode_test_policies(struct kunit *test)
+{
+	const int near = 0, far = MAX_NUMNODES - 1, other = MAX_NUMNODES - 2;
+	struct cohort_vnode *vn = &cohort_vnode_test_wide;
+
+	if (cohort_nr_vnodes || other <= near)
+		kunit_skip(test, "there is a layout, or there are too few nodes");
+	vn->nodes = nodemask_of_node(near);
+	node_set(far, vn->nodes);
+	vn->nid = near;
+	cohort_vnode_set_default(vn);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_test_found(near, near));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_test_found(far, far));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_test_found(near, far));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_test_found(far, near));
+	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_test_found(near, other), "no policy of its role");
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_test_found(far, other));
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_test_found(other, other));
+	cohort_vnode_set_default(NULL);
+}
+
+static bool cohort_vnode_test_left(struct mm_struct *mm)
+{
+	return test_and_clear_bit(COHORT_VNODE_LEFT, &mm->flags);
+}
+
+/* Towards more trust, too, pages stay behind; not where the role is what it was. */
+static void cohort_vnode_test_raised(struct kunit *test)
+{
+	struct mm_struct *mm;
+
+	cohort_vnode_test_layout(test);
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	cohort_vnodes[1].nodes = nodemask_of_node(MAX_NUMNODES - 1);
+	cohort_vnodes[1].nid = MAX_NUMNODES - 1;
+	strscpy(cohort_vnodes[0].name, "high", COHORT_VNODE_NAME);
+	strscpy(cohort_vnodes[1].name, "low", COHORT_VNODE_NAME);
+	cohort_nr_vnodes = 2;
+	kthread_use_mm(mm);
+	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "low", false), 0);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_test_left(mm));
+	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "low", false), 0);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_test_left(mm));
+	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "high", false), -EACCES);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_test_left(mm));
+	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "high", true), 0);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_test_left(mm));
+	kthread_unuse_mm(mm);
+	mmput(mm);
+	cohort_vnode_test_layout_end();
+}
+
+static struct kunit_case cohort_vnode_left_test_cases[] = {
+	KUNIT_CASE(cohort_vnode_test_policies),
+	KUNIT_CASE(cohort_vnode_test_raised),
+	{}
+};
+
+static struct kunit_suite cohort_vnode_left_test_suite = {
+	.name = "cohort_vnode_left",
+	.test_cases = cohort_vnode_left_test_cases,
+};
+kunit_test_suite(cohort_vnode_left_test_suite);
