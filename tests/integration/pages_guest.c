@@ -228,19 +228,61 @@ static int counts(void)
 	return 0;
 }
 
-/* Grows until its node has swapped enough out, of pages that are not alike. */
-static int grows(void)
+/* A MiB more, of pages that are not alike. */
+static void grow(char *p)
 {
-	unsigned int seed = 1;
-	size_t at, i;
+	static unsigned int seed = 1;
+	size_t i;
+
+	for (i = 0; i < MB; i += 16)
+		*(unsigned int *)(p + i) = seed = seed * 1103515245 + 12345;
+}
+
+static char *room_to_grow(void)
+{
+	return mmap(NULL, 2048 * MB, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static long *most;	/* compressed pages that the trusted node had while another one was full */
+
+/* Grows until it is killed: its node has no page left, of reserves neither. */
+static int grows_without_end(void)
+{
+	size_t at;
 	char *p;
 
 	put("/proc/self/vnode", "untrusted");
-	p = mmap(NULL, 2048 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		 -1, 0);
+	p = room_to_grow();
+	for (at = 0; at < 2048 * MB; at += MB) {
+		grow(p + at);
+		if (compressed(TRUSTED) > *most)
+			*most = compressed(TRUSTED);
+	}
+	return 0;
+}
+
+static void without_reserves(void)
+{
+	int status;
+
+	most = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	put("/proc/sys/vm/min_free_kbytes", "128");
+	waitpid(child(grows_without_end), &status, 0);
+	printf("note most_compressed %ld\n", *most);
+	claim(*most < SWAPPED_PAGES / 16, "nor does it leave where no page is left");
+}
+
+/* Grows until its node has swapped enough out. */
+static int grows(void)
+{
+	size_t at;
+	char *p;
+
+	put("/proc/self/vnode", "untrusted");
+	p = room_to_grow();
 	for (at = 0; at < 2048 * MB && compressed(0) + compressed(1) < SWAPPED_PAGES; at += MB)
-		for (i = 0; i < MB; i += 16)
-			*(unsigned int *)(p + at + i) = seed = seed * 1103515245 + 12345;
+		grow(p + at);
 	claim(compressed(UNTRUSTED) > SWAPPED_PAGES / 2, "pages are swapped out to memory");
 	claim(compressed(TRUSTED) < SWAPPED_PAGES / 16, "what a role swaps out stays in its node");
 	return 0;
@@ -470,6 +512,7 @@ int main(void)
 	claim(swap_on(), "there is swap in memory");
 	waitpid(child(grows), &status, 0);
 	claim(!status, "a process has grown");
+	without_reserves();
 	printf("done\n");
 	reboot(RB_POWER_OFF);
 	for (;;)

@@ -8,10 +8,12 @@
 #include <linux/init.h>
 #include <linux/kstrtox.h>
 #include <linux/mm.h>
+#include <linux/nodemask.h>
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <linux/topology.h>
 #include <linux/workqueue.h>
 
 #include "../internal.h"
@@ -134,20 +136,60 @@ struct folio *__cohort_cache_folio(struct address_space *mapping, gfp_t gfp)
 	return dom ? cohort_cache_alloc(dom, gfp) : filemap_alloc_folio_noprof(gfp, 0);
 }
 
-/**
- * cohort_zspage_alloc() - a page for compressed memory
- * @gfp: flags
- *
- * What a role swaps out stays in its node: no reclaim could drop it from another's.
- */
-struct page *cohort_zspage_alloc_noprof(gfp_t gfp)
+static struct page *cohort_zspage_within(gfp_t gfp, nodemask_t *nodes)
 {
-	nodemask_t *nodes = cohort_vnode_enabled() ? cohort_vnode_swap_nodes() : NULL;
-
 	if (cohort_region_enabled())
 		return cohort_region_zspage(gfp, nodes);
 	return nodes ? __alloc_pages_noprof(gfp, 0, first_node(*nodes), nodes) :
 		       alloc_pages_noprof(gfp, 0);
+}
+
+/* The node nearest to this CPU. */
+static int cohort_zspage_nearest(const nodemask_t *nodes)
+{
+	int here = numa_mem_id(), best = first_node(*nodes), nid;
+
+	for_each_node_mask(nid, *nodes)
+		if (node_distance(here, nid) < node_distance(here, best))
+			best = nid;
+	return best;
+}
+
+/*
+ * With the reserves, for which the page allocator forgets which nodes were allowed; but not that a
+ * request is for one node alone.
+ */
+static struct page *cohort_zspage_reserve(gfp_t gfp, const nodemask_t *nodes)
+{
+	nodemask_t left = *nodes, node;
+	struct page *page = NULL;
+
+	while (!page && !nodes_empty(left)) {
+		int nid = cohort_zspage_nearest(&left);
+
+		node_clear(nid, left);
+		node = nodemask_of_node(nid);
+		page = cohort_zspage_within(gfp | __GFP_THISNODE, &node);
+	}
+	return page;
+}
+
+/**
+ * cohort_zspage_alloc() - a page for compressed memory
+ * @gfp: flags
+ *
+ * What a role swaps out stays in its node: no reclaim could drop it from another's.  A task that
+ * reclaims has the reserves of all its nodes when none has a page above its watermark.
+ */
+struct page *cohort_zspage_alloc_noprof(gfp_t gfp)
+{
+	nodemask_t *nodes = cohort_vnode_enabled() ? cohort_vnode_swap_nodes() : NULL;
+	struct page *page;
+
+	if (!nodes || !(current->flags & PF_MEMALLOC))
+		return cohort_zspage_within(gfp, nodes);
+	page = cohort_zspage_within(gfp | __GFP_NOMEMALLOC | __GFP_NOWARN, nodes);
+	return page ?: cohort_zspage_reserve(gfp, nodes);
 }
 EXPORT_SYMBOL_GPL(cohort_zspage_alloc_noprof);
 

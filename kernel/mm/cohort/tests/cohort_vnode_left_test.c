@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Virtual memory nodes: which processes the OOM killer finds for the nodes of a role, and what
- * is known of one that left a role.
+ * Virtual memory nodes: which processes the OOM killer finds for the nodes of a role, what is
+ * known of one that left a role, and what goes to another role's node.
  */
 #include <kunit/test.h>
+#include <linux/gfp.h>
 #include <linux/kthread.h>
+#include <linux/list.h>
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -92,9 +94,94 @@ static void cohort_vnode_test_raised(struct kunit *test)
 	cohort_vnode_test_layout_end();
 }
 
+#define SWAPPED_PAGES	256
+
+/* A page as zsmalloc asks for it, for a process of whose address space this is. */
+static struct page *cohort_vnode_test_swapped(void)
+{
+	struct page *page;
+
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	page = cohort_zspage_alloc(__GFP_KSWAPD_RECLAIM | __GFP_NOWARN | __GFP_HIGHMEM |
+				   __GFP_MOVABLE);
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	return page;
+}
+
+/* What a process of the last role swaps out while it reclaims, where there is a layout. */
+static void cohort_vnode_test_swaps_within(struct kunit *test)
+{
+	const struct cohort_vnode *vn = &cohort_vnodes[cohort_nr_vnodes - 1];
+	unsigned int i, noreclaim, strangers = 0;
+	struct page *page, *next;
+	struct mm_struct *mm;
+	LIST_HEAD(pages);
+
+	if (!cohort_vnode_enabled() || !cohort_nr_vnodes)
+		kunit_skip(test, "there is no layout");
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	mm->flags |= (unsigned long)cohort_nr_vnodes << COHORT_VNODE_SHIFT;
+	kthread_use_mm(mm);
+	noreclaim = memalloc_noreclaim_save();
+	for (i = 0; i < SWAPPED_PAGES; i++) {
+		page = cohort_vnode_test_swapped();
+		if (!page)
+			break;
+		list_add(&page->lru, &pages);
+		strangers += !node_isset(page_to_nid(page), vn->nodes);
+	}
+	memalloc_noreclaim_restore(noreclaim);
+	kthread_unuse_mm(mm);
+	mmput(mm);
+	list_for_each_entry_safe(page, next, &pages, lru)
+		__free_page(page);
+	KUNIT_EXPECT_GT(test, i, 0);
+	KUNIT_EXPECT_EQ(test, strangers, 0);
+}
+
+static nodemask_t *cohort_vnode_test_bind_own(gfp_t gfp, int *nid)
+{
+	nodemask_t both, *nodes;
+
+	preempt_disable();
+	current->flags &= ~PF_KTHREAD;
+	nodes = __cohort_vnode_bind(gfp, 0, nid, NULL, &both);
+	current->flags |= PF_KTHREAD;
+	preempt_enable();
+	return nodes;
+}
+
+/*
+ * Inside a file system no process is killed for a request: the kernel's own goes on elsewhere,
+ * as others wait for what its process holds.  Page cache stays.
+ */
+static void cohort_vnode_test_journal(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_wide;
+	int own = MAX_NUMNODES - 1, cache = MAX_NUMNODES - 1;
+
+	if (cohort_nr_vnodes || MAX_NUMNODES == 1)
+		kunit_skip(test, "there is a layout, or only one node");
+	vn->nodes = nodemask_of_node(0);
+	vn->nid = 0;
+	cohort_vnode_set_default(vn);
+	KUNIT_EXPECT_NULL(test, cohort_vnode_test_bind_own(GFP_NOFS | __GFP_NOFAIL, &own));
+	KUNIT_EXPECT_EQ(test, own, 0);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind_own(GFP_HIGHUSER_MOVABLE & ~__GFP_FS, &cache),
+			    &vn->nodes);
+	KUNIT_EXPECT_EQ(test, cache, 0);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind_own(GFP_KERNEL, &own), &vn->nodes);
+	cohort_vnode_set_default(NULL);
+}
+
 static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
 	KUNIT_CASE(cohort_vnode_test_raised),
+	KUNIT_CASE(cohort_vnode_test_swaps_within),
+	KUNIT_CASE(cohort_vnode_test_journal),
 	{}
 };
 

@@ -56,6 +56,9 @@ static void cohort_vnode_test_stays(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC | __GFP_NOWARN, 1));
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC, 0));
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_NOWAIT, 0));
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS, 0), "of a journal");
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_NOIO | __GFP_NOFAIL, 0));
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_HIGHUSER_MOVABLE & ~__GFP_FS, 0));
 }
 
 static void cohort_vnode_test_refused(struct kunit *test)

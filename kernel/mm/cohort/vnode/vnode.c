@@ -235,7 +235,8 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
  *	what is swapped out to memory	stays in the node it is reclaimed from
  *	kernel threads, interrupts,	begin in the node of their role and
  *	other requests that may not	go on in the others: no trusted process
- *	wait				may wait for them
+ *	wait; inside a file system or	may wait for them
+ *	under I/O the kernel's own
  *	what SLUB asks of a node first	is of the role, or refused: it asks again
  *	DMA zones, a node by name	as asked: not every node has the zone
  */

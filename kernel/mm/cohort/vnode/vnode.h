@@ -68,12 +68,16 @@ static inline bool cohort_vnode_for_process(void)
 }
 
 /*
- * What may not wait and is for user memory, or is not retried, has a smaller request behind it;
- * and so have larger pieces whose failure is not told: those of a socket.
+ * What may wait until a process is killed for it.  What may not and is for user memory, or is not
+ * retried, has a smaller request behind it; and so have larger pieces whose failure is not told:
+ * those of a socket.  Inside a file system, or under I/O, nothing is killed: the kernel's own
+ * would wait for ever there, and with it all that wait for a journal.
  */
 static inline bool cohort_vnode_gfp_stays(gfp_t gfp, unsigned int order)
 {
-	return gfpflags_allow_blocking(gfp) || (gfp & (__GFP_HARDWALL | __GFP_NORETRY)) ||
+	const gfp_t kills = __GFP_DIRECT_RECLAIM | __GFP_FS;
+
+	return (gfp & kills) == kills || (gfp & (__GFP_HARDWALL | __GFP_NORETRY)) ||
 	       (order && (gfp & (__GFP_NOWARN | __GFP_HIGH)) == __GFP_NOWARN);
 }
 
