@@ -14,6 +14,7 @@
 #include <linux/string.h>
 
 #include "../cohort.h"
+#include "cohort_pcpa_test.h"
 #include "cohort_vnode_test.h"
 
 /* A role of two nodes, where no layout gives any. */
@@ -177,11 +178,61 @@ static void cohort_vnode_test_journal(struct kunit *test)
 	cohort_vnode_set_default(NULL);
 }
 
+#ifdef CONFIG_COHORT_PCPA
+/* A page in use, of the area or of other memory. */
+static struct page *cohort_vnode_test_target(struct kunit *test, bool area)
+{
+	struct page *page = area ? cohort_area_take_cache() : alloc_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	if (area)
+		KUNIT_ASSERT_TRUE(test, cohort_area_prep(page, 0, GFP_KERNEL, 0));
+	return page;
+}
+#endif
+
+/* A loan that is pulled into the area of its owner's node is none there; elsewhere it is. */
+static void cohort_vnode_test_moves(struct kunit *test)
+{
+#ifdef CONFIG_COHORT_PCPA
+	struct cohort_vnode *vn = cohort_vnode_test_layout(test);
+	unsigned long from, to, *map;
+	struct page *page;
+	int area;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	page = alloc_page(GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	from = page_to_pfn(page);
+	map = cohort_lent_map(from);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	set_bit(cohort_span_bit(from), map);
+	for (area = 1; area >= 0; area--) {
+		struct page *target = cohort_vnode_test_target(test, area);
+
+		to = page_to_pfn(target);
+		atomic_long_set(&vn->lent, 1);
+		__cohort_vnode_moved(from, to);
+		KUNIT_EXPECT_EQ(test, test_bit(cohort_span_bit(to), cohort_lent_map(to)), !area);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(&vn->lent), area ? 1L : 2L);
+		__free_page(target);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(&vn->lent), 1L);
+	}
+	__free_page(page);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vn->lent), 0L);
+	cohort_pcpa_test_end(test);
+	cohort_vnode_test_layout_end();
+#else
+	kunit_skip(test, "no area");
+#endif
+}
+
 static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
 	KUNIT_CASE(cohort_vnode_test_raised),
 	KUNIT_CASE(cohort_vnode_test_swaps_within),
 	KUNIT_CASE(cohort_vnode_test_journal),
+	KUNIT_CASE(cohort_vnode_test_moves),
 	{}
 };
 

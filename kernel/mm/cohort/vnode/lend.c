@@ -12,7 +12,7 @@
  *
  * The bits are made when lending is first switched on and never freed; they are
  * atomic, and a page with a bit is a page in use.  A lent page that compaction
- * moves within the node stays lent.
+ * moves within the node stays lent, one that moves into the area does not.
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
@@ -225,13 +225,14 @@ void cohort_vnode_returned(unsigned long pfn)
  * @from: its old frame, about to be freed
  * @to: its new frame
  *
- * Within its node it stays lent.
+ * Within its node it stays lent, but not in the area: what is dropped there is free for page cache
+ * and clients alone, and the owner has the old frame back.
  */
 void __cohort_vnode_moved(unsigned long from, unsigned long to)
 {
 	struct cohort_vnode *vn;
 
-	if (!cohort_lent_test(from))
+	if (!cohort_lent_test(from) || cohort_owner_id(to) == COHORT_KEPT)
 		return;
 	vn = cohort_vnode_of_pfn(to);
 	if (vn && vn == cohort_vnode_of_pfn(from) && cohort_lent_set(to))
