@@ -46,7 +46,7 @@ static bool cohort_sizing_wanted = true;
 static atomic_long_t cohort_evicted;
 static atomic_long_t cohort_direct;
 
-/* Only the work changes these two; others read the copies below. */
+/* Only the work changes these two, while sizing is on; others read the copies below. */
 static struct cohort_sizer cohort_sizer;
 static unsigned long cohort_refaulted;		/* at the end of the last window */
 
@@ -66,7 +66,7 @@ static void cohort_gap_set(unsigned int gap)
 	setup_per_zone_wmarks();
 }
 
-static void cohort_sizer_work(struct work_struct *work)
+static void cohort_sizer_window(void)
 {
 	unsigned long refaults = cohort_refaults();
 	struct cohort_flow flow = {
@@ -79,9 +79,25 @@ static void cohort_sizer_work(struct work_struct *work)
 	cohort_sizer_step(&cohort_sizer, &flow);
 	cohort_gap_set(cohort_sizer.gap);
 }
+
+/*
+ * A kswapd that was preempted before it queued this may do so after the end: then the key is off,
+ * and what cohort_sizing_stop() left stays.  One that runs meanwhile it waits for.
+ */
+static void cohort_sizer_work(struct work_struct *work)
+{
+	if (static_key_enabled(&cohort_sizing_key))
+		cohort_sizer_window();
+}
 static DECLARE_WORK(cohort_sizer_item, cohort_sizer_work);
 
-static void cohort_sizer_note(unsigned long nr)
+/**
+ * cohort_sizer_note() - pages were evicted
+ * @nr: how many
+ *
+ * Also late, when sizing was switched off meanwhile.
+ */
+void cohort_sizer_note(unsigned long nr)
 {
 	if (atomic_long_add_return(nr, &cohort_evicted) >= COHORT_SIZER_WINDOW)
 		/* The marks wait for memory that goes offline; packing must not wait behind it. */
@@ -174,6 +190,7 @@ static void cohort_sizing_stop(void)
 	unregister_trace_mm_vmscan_direct_reclaim_end(cohort_probe_own_reclaim, NULL);
 	tracepoint_synchronize_unregister();
 	cancel_work_sync(&cohort_sizer_item);
+	cohort_sizer.gap = COHORT_GAP_STOCK;
 	cohort_gap_set(COHORT_GAP_STOCK);
 }
 

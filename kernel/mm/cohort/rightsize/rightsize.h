@@ -61,5 +61,6 @@ void cohort_scope_note(struct mm_struct *mm, int oom_score_adj);
 extern const struct attribute_group cohort_rightsize_group;
 int cohort_rightsize_switch(bool on);
 void cohort_sizer_ran(unsigned long nr);
+void cohort_sizer_note(unsigned long nr);
 
 #endif /* _MM_COHORT_RIGHTSIZE_H */

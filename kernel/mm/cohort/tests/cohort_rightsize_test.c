@@ -4,6 +4,7 @@
  * recent, and how far is read around a page that was evicted.
  */
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mmzone.h>
@@ -12,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/swap.h>
 #include <linux/xarray.h>
+#include <trace/events/vmscan.h>
 
 #include "../host/filemap.h"
 #include "../rightsize/rightsize.h"
@@ -64,6 +66,32 @@ static void cohort_rightsize_test_toggle(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, static_key_enabled(&cohort_scope_key));
 		KUNIT_EXPECT_EQ(test, cohort_rightsize_test_marks(), stock);
 	}
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+}
+
+/* A window in which processes reclaim all by themselves. */
+static void cohort_rightsize_test_window(void)
+{
+	trace_mm_vmscan_direct_reclaim_end(COHORT_SIZER_WINDOW);
+	msleep(20);
+}
+
+/* What kswapd tells of after sizing was switched off moves no marks. */
+static void cohort_rightsize_test_late(struct kunit *test)
+{
+	unsigned long stock;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+	stock = cohort_rightsize_test_marks();
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+	for (i = 0; i < 100 && cohort_rightsize_test_marks() == stock; i++)
+		cohort_rightsize_test_window();
+	KUNIT_EXPECT_NE_MSG(test, cohort_rightsize_test_marks(), stock, "the gap is moved");
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+	cohort_sizer_note(COHORT_SIZER_WINDOW);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, cohort_rightsize_test_marks(), stock);
 	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
 }
 
@@ -326,6 +354,7 @@ static void cohort_rightsize_test_working_set(struct kunit *test)
 
 static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_toggle),
+	KUNIT_CASE(cohort_rightsize_test_late),
 	KUNIT_CASE(cohort_rightsize_test_aim),
 	KUNIT_CASE(cohort_rightsize_test_boost),
 	KUNIT_CASE(cohort_rightsize_test_shares_the_hook),
