@@ -58,12 +58,6 @@ bool cohort_cpb_remnants __read_mostly;
 unsigned int cohort_cpb_order __read_mostly = COHORT_MAX_SET_ORDER;
 unsigned long cohort_cpb_limit __read_mostly = 128;
 
-/* Frames on their way: off all lists, refcount 0. */
-struct cohort_set {
-	struct page *page;
-	unsigned int order;
-};
-
 /* The zone that faults on a CPU look into first. */
 static struct zone *cohort_cpb_zone(unsigned int cpu)
 {
@@ -190,6 +184,12 @@ static bool cohort_cpb_pop(struct cohort_cpb *cpb, struct cohort_set *set)
 	return some;
 }
 
+/* False if they were set aside for what may not wait, or for isolation, since they were taken. */
+static bool cohort_cpb_usable(const struct cohort_set *set)
+{
+	return migratetype_is_mergeable(get_pageblock_migratetype(set->page));
+}
+
 /* Frames get an owner; false if others of their slot have one.  Under zone->lock. */
 static bool cohort_cpb_enter(struct cohort_room *room, const struct cohort_set *set)
 {
@@ -198,8 +198,7 @@ static bool cohort_cpb_enter(struct cohort_room *room, const struct cohort_set *
 
 	if (!blk || blk->room || room->closed || !READ_ONCE(cohort_taking))
 		return false;
-	/* Meanwhile they were set aside for what may not wait, or for isolation. */
-	if (!migratetype_is_mergeable(get_pageblock_migratetype(set->page)))
+	if (!cohort_cpb_usable(set))
 		return false;
 	cohort_block_enter(room, blk, pfn, set->order);
 	return true;
@@ -308,8 +307,16 @@ out:
 	return nr;
 }
 
-/* The CPB keeps the sets that it has room for, as per-CPU lists do. */
-static void cohort_cpb_keep(struct zone *zone, const struct cohort_set *set, unsigned int nr)
+/**
+ * cohort_cpb_keep() - the CPB keeps the sets that it has room for, as per-CPU lists do
+ * @zone: their zone
+ * @set: the sets
+ * @nr: how many; the others go back
+ *
+ * A set that was isolated on its way would be neither free nor to be moved.  What isolates frames
+ * drains afterwards, which takes the lock: behind the drain it is known here.
+ */
+void cohort_cpb_keep(struct zone *zone, const struct cohort_set *set, unsigned int nr)
 {
 	struct cohort_cpb *cpb = raw_cpu_ptr(&cohort_cpb);
 	unsigned long flags;
@@ -320,7 +327,7 @@ static void cohort_cpb_keep(struct zone *zone, const struct cohort_set *set, uns
 		bool closed = cpb != raw_cpu_ptr(&cohort_cpb) || cohort_pcp_disabled(zone);
 		unsigned long most = closed ? 0 : READ_ONCE(cohort_cpb_limit);
 
-		for (; nr && cpb->nr + (1UL << set->order) <= most; nr--)
+		for (; nr && cpb->nr + (1UL << set->order) <= most && cohort_cpb_usable(set); nr--)
 			cohort_cpb_add(cpb, set++);
 		spin_unlock_irqrestore(&cpb->lock, flags);
 	}
