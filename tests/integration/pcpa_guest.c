@@ -28,6 +28,8 @@
 
 #define AREA_MB 260
 #define CGROUP "/cgroup/client/"
+#define GUARDED "/cgroup/guarded/"
+#define GUARDED_MB 24	/* of a file that memory.min protects */
 #define FILE_MB 420
 #define SMALL_MB 48
 #define UMOUNTS 20
@@ -915,6 +917,70 @@ static void charged(void)
 	pause_for_timer();
 }
 
+/* The kernel brings the sum up to date every two seconds. */
+static unsigned long stalled_us(void)
+{
+	char text[256], *at;
+
+	usleep(2100000);
+	get("/proc/pressure/memory", text, sizeof(text));
+	at = strstr(text, "total=");
+	return at ? strtoul(at + strlen("total="), NULL, 10) : 0;
+}
+
+/* A file that a protected group reads first, into the area. */
+static void reads_guarded(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		put(GUARDED "cgroup.procs", "0");
+		read_file("/data/guarded");
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+}
+
+static long guarded_kb(void)
+{
+	char text[64];
+
+	get(GUARDED "memory.current", text, sizeof(text));
+	return atoll(text) / 1024;
+}
+
+/* What memory.min protects stays in memory, whatever a client wants; it may move. */
+static void guarded(void)
+{
+	long most = GUARDED_MB * 1024, least = most * 9 / 10;
+	unsigned long stalled;
+	int fd[PIECES], piece;
+
+	mkdir(GUARDED, 0755);
+	make_file("/data/guarded", GUARDED_MB);
+	put("/proc/sys/vm/drop_caches", "1");
+	claim(!put(GUARDED "memory.min", "64M"), "a memory cgroup is protected");
+	reads_guarded();
+	claim(kb("cache_kb") >= least && guarded_kb() >= least, "its page cache is in the area");
+	read_file("/data/big");
+	stalled = stalled_us();
+	claim(camera("pcpa", fd) >= 0, "a client gets as much as without");
+	claim(guarded_kb() >= least, "and none of what is protected");
+	claim(stalled_us() > stalled, "it has stalled meanwhile");
+	close_all(fd, PIECES);
+	pause_for_timer();
+	read_file("/data/big");
+	piece = heap_alloc("pcpa-contig", 250 * MB);
+	claim(piece >= 0, "a piece is granted there");
+	claim(guarded_kb() >= least, "what is protected has moved");
+	if (piece >= 0)
+		close(piece);
+	put(GUARDED "memory.min", "0");
+	unlink("/data/guarded");
+	pause_for_timer();
+}
+
 /* A user without rights has so much of the heaps and no more, by all of its processes. */
 static void limited(void)
 {
@@ -1088,6 +1154,7 @@ int main(void)
 		pinned();
 		entitled();
 		charged();
+		guarded();
 		limited();
 		dirty();
 		sizes();

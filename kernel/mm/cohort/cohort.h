@@ -503,6 +503,9 @@ bool cohort_prep_pages(struct page *page, unsigned int order, gfp_t gfp,
 struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
 				       struct cohort_domain *dom);
 
+/* host/vmscan.h */
+void cohort_protect(void);
+
 /* host/mempolicy.h */
 struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);
 

@@ -108,8 +108,12 @@ static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
 		;
 }
 
-/* As direct reclaim does before it asks which memory cgroups are protected. */
-static void cohort_protect(void)
+/**
+ * cohort_protect() - how much of each memory cgroup is protected now
+ *
+ * As direct reclaim does before it asks which ones are.
+ */
+void cohort_protect(void)
 {
 	struct mem_cgroup *memcg;
 

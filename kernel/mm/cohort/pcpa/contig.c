@@ -169,10 +169,10 @@ static bool cohort_window_find(struct window *w)
 	return at < w->granules;
 }
 
-/* Pages at hand of some CPU are free afterwards. */
-static void cohort_window_drop(const struct window *w)
+/* Pages at hand of some CPU are free afterwards.  What is spared is to move. */
+static void cohort_window_drop(const struct window *w, bool spare)
 {
-	cohort_area_drop(w->start, w->start + w->nr, w->deadline);
+	cohort_area_drop(w->start, w->start + w->nr, w->deadline, spare);
 	cohort_fixed_drain(cohort_area.zone);
 }
 
@@ -224,7 +224,7 @@ static bool cohort_window_empty(struct window *w)
 {
 	unsigned long patience = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS / 8);
 
-	cohort_window_drop(w);
+	cohort_window_drop(w, true);
 	if (cohort_area_held(w->start, w->nr) == w->nr)
 		return true;
 	lru_add_drain_all();
@@ -241,7 +241,8 @@ static bool cohort_window_empty(struct window *w)
 			return false;
 		usleep_range(RETRY_US, 2 * RETRY_US);
 		lru_add_drain_all();
-		cohort_window_drop(w);
+		/* What did not move, for want of memory elsewhere, goes all the same. */
+		cohort_window_drop(w, false);
 	}
 	return true;
 }

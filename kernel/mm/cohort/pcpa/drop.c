@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/pagemap.h>
@@ -69,15 +70,55 @@ static bool cohort_batch_maps_ok(const struct page *page, enum cohort_round roun
 }
 
 /*
+ * Does memory.min protect any page?  The root counts what its children use of theirs, without
+ * which no group further down is protected.
+ */
+static bool cohort_drop_protects(void)
+{
+#ifdef CONFIG_MEMCG
+	return !mem_cgroup_disabled() &&
+	       atomic_long_read(&root_mem_cgroup->memory.children_min_usage) > 0;
+#else
+	return false;
+#endif
+}
+
+/**
+ * cohort_drop_spares() - are there memory cgroups whose pages are to be spared?
+ *
+ * One look if there are none; else each group learns what of it memory.min protects now.
+ *
+ * Context: may be scheduled away.
+ */
+bool cohort_drop_spares(void)
+{
+	if (!cohort_drop_protects())
+		return false;
+	cohort_protect();
+	return true;
+}
+
+/* Under the folio's lock.  A group that is dropped from is protected when it has no more. */
+static bool cohort_batch_spared(struct folio *folio)
+{
+	struct mem_cgroup *memcg = folio_memcg(folio);
+
+	return memcg && mem_cgroup_below_min(NULL, memcg);
+}
+
+/*
  * The same under the lock, and what only holds there.  A file system is not to wait for a
  * server to release a page.
  */
-static bool cohort_batch_may_drop(struct folio *folio, enum cohort_round round)
+static bool cohort_batch_may_drop(const struct cohort_batch *batch, struct folio *folio,
+				  enum cohort_round round)
 {
 	struct address_space *mapping = folio_mapping(folio);
 
 	if (!mapping || !cohort_batch_looks_clean(READ_ONCE(folio->flags)) ||
 	    !cohort_batch_maps_ok(&folio->page, round) || mapping->a_ops->free_folio)
+		return false;
+	if (batch->spare && cohort_batch_spared(folio))
 		return false;
 	return !folio_needs_release(folio) || filemap_release_folio(folio, GFP_NOWAIT);
 }
@@ -104,7 +145,7 @@ void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 		folio_put(folio);
 		return;
 	}
-	if (cohort_batch_may_drop(folio, round))
+	if (cohort_batch_may_drop(batch, folio, round))
 		batch->folio[batch->nr++] = folio;
 	else
 		cohort_batch_keep(folio);

@@ -219,7 +219,7 @@ int cohort_pcpa_entitle(struct task_struct *task, bool on);
 /* reclaim.c */
 extern atomic_long_t cohort_quick_ns;
 int cohort_reclaim_init(void);
-void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline);
+void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline, bool spare);
 unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
 void cohort_pcpa_announce(unsigned long pages);
 
@@ -230,10 +230,12 @@ void cohort_pcpa_announce(unsigned long pages);
  * struct cohort_batch - pages that are dropped together
  * @folio: a reference to each, locked
  * @nr: how many
+ * @spare: pages of memory cgroups that memory.min protects do not join
  */
 struct cohort_batch {
 	struct folio *folio[COHORT_BATCH];
 	unsigned int nr;
+	bool spare;
 };
 
 /* How often pages may be mapped that a round takes. */
@@ -245,6 +247,7 @@ enum cohort_round {
 
 /* drop.c */
 enum cohort_busy cohort_busy_why(struct folio *folio);
+bool cohort_drop_spares(void);
 void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 		      enum cohort_round round);
 unsigned int cohort_batch_drop(struct cohort_batch *batch);

@@ -13,13 +13,15 @@
  * to unmap one is up to the users that map its file, so that has an end.
  *
  * Pages that cannot be dropped are moved: for a contiguous piece at once
- * (contig.c), else by tidying (tidy.c).
+ * (contig.c), else by tidying (tidy.c).  Those of a memory cgroup that memory.min
+ * protects are not dropped for a client, which gets others elsewhere.
  */
 #define pr_fmt(fmt) "cohort: pcpa: " fmt
 
 #include <linux/bitmap.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/psi.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/swap.h>
@@ -52,6 +54,7 @@ static unsigned long barren;		/* jiffies */
  * @base: first frame of the area
  * @want: pages the request needs, in blocks of @order
  * @order: what it can use
+ * @spare: pages that memory.min protects stay
  * @room: pages it has got, in such blocks
  * @dropped: pages of the cache that went
  * @unmapped: of those, pages that were mapped
@@ -65,6 +68,7 @@ struct job {
 	unsigned long base;
 	unsigned long want;
 	unsigned int order;
+	bool spare;
 	atomic_long_t room;
 	atomic_long_t dropped;
 	unsigned long unmapped;
@@ -101,7 +105,7 @@ static unsigned int cohort_batch_out(struct cohort_batch *batch, struct list_hea
 static unsigned int cohort_chunk_take(struct job *job, unsigned long c, const unsigned long *cached,
 				      enum cohort_round round, struct list_head *list)
 {
-	struct cohort_batch batch = { .nr = 0 };
+	struct cohort_batch batch = { .nr = 0, .spare = job->spare };
 	unsigned int nr = 0;
 	unsigned long i;
 
@@ -254,22 +258,75 @@ static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long 
  * @start: first frame
  * @end: one past the last; others of the same chunks go, too
  * @deadline: jiffies, when no more mapped pages go
+ * @spare: not pages of memory cgroups that memory.min protects
  *
  * Context: where GFP_KERNEL may reclaim.
  */
-void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline)
+void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline, bool spare)
 {
 	unsigned long chunks = DIV_ROUND_UP(end, COHORT_CHUNK) - start / COHORT_CHUNK;
 	struct job job = {
 		.base = ALIGN_DOWN(start, COHORT_CHUNK), .want = ULONG_MAX,
 		.walk = { .hi = chunks }, .end = deadline,
+		.spare = spare && cohort_drop_spares(),
 	};
+	unsigned long stall;
 
+	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(GFP_KERNEL);
 	cohort_quick_run(&job);
 	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_SHARED);
 	fs_reclaim_release(GFP_KERNEL);
+	psi_memstall_leave(&stall);
 	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
+}
+
+/* All rounds.  What is done in advance stalls no task. */
+static void cohort_quick_rounds(struct job *job, bool waited)
+{
+	unsigned long chunks = job->walk.hi, stall;
+
+	if (waited)
+		psi_memstall_enter(&stall);
+	fs_reclaim_acquire(GFP_KERNEL);
+	job->spare = cohort_drop_spares();
+	cohort_quick_run(job);
+	job->end = jiffies + UNMAP_TIME;
+	cohort_quick_unmap(job, 0, chunks, COHORT_ROUND_ONE);
+	cohort_quick_unmap(job, 0, chunks, COHORT_ROUND_SHARED);
+	fs_reclaim_release(GFP_KERNEL);
+	if (waited)
+		psi_memstall_leave(&stall);
+}
+
+static unsigned long cohort_make_room(unsigned long want, unsigned int order, bool waited)
+{
+	struct job job = {
+		.want = want, .order = min(order, COHORT_CHUNK_ORDER),
+	};
+	struct zone *zone = READ_ONCE(cohort_area.zone);
+	unsigned long room;
+	u64 start = ktime_get_ns();
+
+	/* Pages at hand are a part of larger pieces. */
+	if (zone)
+		cohort_fixed_drain(zone);
+	if (!cohort_quick_begin(&job))
+		return 0;
+	room = atomic_long_read(&job.room);
+	if (room >= want || time_before(jiffies, READ_ONCE(barren)))
+		return room;
+	cohort_quick_rounds(&job, waited);
+	room = atomic_long_read(&job.room);
+	if (room < want)
+		WRITE_ONCE(barren, jiffies + BARREN);
+	count_vm_event(COHORT_PCPA_QUICK);
+	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
+	start = ktime_get_ns() - start;
+	atomic_long_add(start, &cohort_quick_ns);
+	trace_cohort_quick_reclaim(want, order, room, atomic_long_read(&job.dropped),
+				   job.unmapped, start);
+	return room;
 }
 
 /**
@@ -285,38 +342,7 @@ void cohort_area_drop(unsigned long start, unsigned long end, unsigned long dead
  */
 unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 {
-	struct job job = {
-		.want = want, .order = min(order, COHORT_CHUNK_ORDER),
-	};
-	struct zone *zone = READ_ONCE(cohort_area.zone);
-	unsigned long room, chunks;
-	u64 start = ktime_get_ns();
-
-	/* Pages at hand are a part of larger pieces. */
-	if (zone)
-		cohort_fixed_drain(zone);
-	if (!cohort_quick_begin(&job))
-		return 0;
-	room = atomic_long_read(&job.room);
-	if (room >= want || time_before(jiffies, READ_ONCE(barren)))
-		return room;
-	chunks = job.walk.hi;
-	fs_reclaim_acquire(GFP_KERNEL);
-	cohort_quick_run(&job);
-	job.end = jiffies + UNMAP_TIME;
-	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_ONE);
-	cohort_quick_unmap(&job, 0, chunks, COHORT_ROUND_SHARED);
-	fs_reclaim_release(GFP_KERNEL);
-	room = atomic_long_read(&job.room);
-	if (room < want)
-		WRITE_ONCE(barren, jiffies + BARREN);
-	count_vm_event(COHORT_PCPA_QUICK);
-	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
-	start = ktime_get_ns() - start;
-	atomic_long_add(start, &cohort_quick_ns);
-	trace_cohort_quick_reclaim(want, order, room, atomic_long_read(&job.dropped),
-				   job.unmapped, start);
-	return room;
+	return cohort_make_room(want, order, true);
 }
 
 /* in advance */
@@ -328,7 +354,7 @@ static void cohort_pcpa_announced_work(struct work_struct *work)
 	unsigned long want = atomic_long_xchg(&announced, 0);
 
 	if (want && cohort_pcpa_taking())
-		cohort_quick_reclaim(want, READ_ONCE(cohort_pcpa_min_order));
+		cohort_make_room(want, READ_ONCE(cohort_pcpa_min_order), false);
 }
 static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
 
