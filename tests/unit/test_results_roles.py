@@ -109,6 +109,14 @@ def test_fragmentation_where_the_trusted_live() -> None:
     assert compute_metrics(records(0))["ui_order4_trusted"] == pytest.approx(80 / 128)
 
 
+def test_a_sample_without_a_free_page_there_counts_as_all_of_it() -> None:
+    """UI is 1 then, as the reference says, and as of all memory."""
+    found = compute_metrics([*records(1), node(3, 0, 0, 0), node(3, 1, 64, 0)])
+    assert found["ui_order4_trusted"] == pytest.approx((16 / 64 + 1) / 2)
+    none = compute_metrics([*records(0)[:-3], node(4, 0, 0, 0)])
+    assert none["ui_order4_trusted"] == 1.0
+
+
 def test_without_roles_there_is_nothing_to_tell() -> None:
     found = compute_metrics(records(1)[2:])
     assert found["kills"] == 3 and found["kills_trusted"] is None

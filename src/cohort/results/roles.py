@@ -10,7 +10,6 @@ from cohort.results.frames import (
     Floats,
     Frames,
     all_free_pages,
-    pages_by_order,
     unusable_index,
 )
 
@@ -104,8 +103,7 @@ def _ui(frames: Frames) -> float | None:
     blocks = _blocks(frames, _trusted_nodes(frames) or ALL_NODES)
     if not len(blocks):
         return None
-    known = pages_by_order(blocks).sum(axis=1) > 0
-    return float(np.mean(unusable_index(blocks[known], 4))) if known.any() else 1.0
+    return float(np.mean(unusable_index(blocks, 4)))
 
 
 def _free_pieces(frames: Frames) -> dict[str, Number]:
