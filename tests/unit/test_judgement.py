@@ -80,9 +80,12 @@ def test_what_was_not_measured_is_not_judged() -> None:
     ("stock", "other", "side"),
     [
         ((100,), (96,), "even"),
-        ((100,), (94,), "better"),
-        ((100,), (106,), "worse"),
+        # From 5 % of the baseline's on.
+        ((100,), (95,), "better"),
+        ((100,), (105,), "worse"),
+        ((100,), (104,), "even"),
         ((0,), (0,), "even"),
+        ((0,), (1,), "worse"),
         # Ranges that do not touch count, however near they are; those that touch do not.
         ((100, 101), (98, 99), "better"),
         ((100, 101), (102, 103), "worse"),

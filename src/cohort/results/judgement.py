@@ -14,7 +14,7 @@ Side = Literal["better", "worse", "even", ""]
 SIGNS: dict[Side, str] = {"better": "✓", "worse": "✗", "even": "≈", "": ""}
 
 LEAN = 0.05
-"""With one seed a smaller difference, as a share of the larger figure, counts as none."""
+"""With one seed a smaller difference, as a share of the baseline's figure, counts as none."""
 
 AREAS: dict[str, tuple[str, ...]] = {
     "Contiguity": (
@@ -83,14 +83,14 @@ class Judgement:
 def judge(cell: Cell) -> Side:
     """Better or worse where the ranges over the seeds do not touch.
 
-    One seed has no range: there it takes a difference of LEAN.
+    One seed has no range: there it takes a difference of LEAN, of what is 0 any.
     """
     if cell.versus is None or cell.spread is None:
         return ""
     if min(cell.spread.n, cell.versus.n) > 1:
         return "better" if cell.verdict == "better" else "worse" if cell.verdict else "even"
     old, new = cell.versus.median, cell.spread.median
-    if abs(new - old) <= LEAN * max(abs(old), abs(new)):
+    if new == old or abs(new - old) < LEAN * abs(old):
         return "even"
     return "better" if (new < old) == (cell.metric.better == "lower") else "worse"
 
