@@ -17,6 +17,7 @@ from cohort.errors import CohortError, from_oserror
 from cohort.paths import in_out
 
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 128 + signal.SIGTERM
 
 # One verb, one module of cohort.verbs that has `command`. Listed here with its help so that
 # `cohort --help` imports none of them: pandas alone takes half a second.
@@ -69,7 +70,8 @@ def cohort(context: click.Context, verbose: bool, quiet: bool) -> None:
 
     \b
     Exit codes: 0 done, 1 failed, 2 bad input, 3 a tool is missing, 4 skipped, 5 build failed,
-    6 patch does not fit, 7 the guest failed, 8 the host failed (disk, permissions), 130 Ctrl-C.
+    6 patch does not fit, 7 the guest failed, 8 the host failed (disk, permissions), 130 Ctrl-C,
+    143 a polite kill (SIGTERM). 1 is also the end of a command whose reader went away (`| head`).
     """
     log.setup(1 if verbose else -1 if quiet else 0)
     if os.environ.get("NO_COLOR"):  # rich looks itself, click does not
@@ -78,7 +80,7 @@ def cohort(context: click.Context, verbose: bool, quiet: bool) -> None:
 
 def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
     """A polite kill unwinds like Ctrl-C, so that guests are stopped and caches stay whole."""
-    sys.exit(128 + signum)
+    sys.exit(EXIT_TERMINATED)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,15 @@ def test_every_error_has_its_own_code() -> None:
         *(errors.BuildError, errors.PatchError, errors.GuestError, errors.HostError),
     ]
     assert [kind.exit_code for kind in kinds] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("code", [*range(9), cli.EXIT_INTERRUPTED, cli.EXIT_TERMINATED])
+def test_every_code_is_told(code: int) -> None:
+    """In the help, in the reference and beside the errors."""
+    files = ("docs/reference/commands.md", "CONTRIBUTING.md")
+    texts = [(paths.ROOT / name).read_text(encoding="utf-8") for name in files]
+    for text in (*texts, cli.cohort.help or ""):
+        assert re.search(rf"[,:|]\s+{code} ", text)
 
 
 def test_an_unknown_policy(own_out: Path, cohort: Cohort) -> None:

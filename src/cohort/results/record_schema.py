@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,7 +20,6 @@ SCHEMA = Path(__file__).with_name("records.toml")
 Type = Literal[
     "text", "list", "object", "bool", "u64 or null", "u64", "u32", "int", "long", "ulong"
 ]
-TYPES: tuple[Type, ...] = get_args(Type)
 FORMATS: dict[Type, str] = {
     "text": '"%s"',
     "list": "[%s]",
