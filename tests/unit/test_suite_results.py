@@ -115,6 +115,39 @@ def test_costs_above_the_bound_are_differences() -> None:
     assert re.search(r"a: us +100\.0 \(1\.00\) +121\.0 \(1\.21\)", file.getvalue())
 
 
+def test_a_number_that_is_none_is_no_cost_and_no_figure() -> None:
+    """What JSON cannot say must not end a command whose guests have all run."""
+    for number in ("1.2.3", ".", "1.", "9" * 400, "-1", "1e9", "nan"):
+        assert results.costs_of([f"# cost a {number}"]) == {}, number
+        assert results.figures_of([f"# figure a {number} s"]) == {}, number
+    most = "9" * 18
+    assert results.costs_of([f"# cost a {most}"]) == {"a": float(most)}
+
+
+def test_a_cost_that_not_all_policies_have_is_a_difference() -> None:
+    none = _outcome("none", Case("a", "pass", costs={"us": 100.0, "kb": 1.0}))
+    fewer = _outcome("cpb", Case("a", "pass", costs={"us": 100.0}))
+    more = _outcome("region", Case("a", "pass", costs={"us": 100.0, "kb": 1.0, "mb": 9.0}))
+    assert [(x.name, x.statuses) for x in differences([none, fewer, more], BOUND)] == [
+        ("a: kb", ("pass", "absent", "pass")),
+        ("a: mb", ("absent", "absent", "pass")),
+    ]
+    dead = _outcome("cpb", Case("a", "died"))
+    assert [x.name for x in differences([none, dead], BOUND)] == ["a"]
+    file = io.StringIO()
+    output.print_tables([fewer, more], BOUND, Console(file=file))
+    assert re.search(r"a: mb +- +9\.0 *$", file.getvalue(), re.MULTILINE)
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are() -> None:
+    odd = Case("[/a]", "pass", costs={"[/x]": 1.0}, figures={"f": Figure(1.0, "[/s]")})
+    other = Case("[/a]", "fail", costs={"[/x]": 9.0}, figures={"f": Figure(1.0, "[/s]")})
+    file = io.StringIO()
+    output.print_tables([_outcome("none", odd), _outcome("x", other)], BOUND, Console(file=file))
+    for text in ("[/a]: [/x]", "f, [/s]", "[/a]  "):
+        assert text in file.getvalue()
+
+
 def test_figures_are_told_and_make_no_difference() -> None:
     lines = ["# figure s 1.5 s", "# figure ui4 0.25 share", "# figure kills 2", "# figure x y"]
     lines += ["figure s 9 s", "# figure x 1 a b", "# figure x 1.2.3"]

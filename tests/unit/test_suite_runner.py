@@ -22,6 +22,7 @@ from cohort.suites import results, runner
 from cohort.suites.results import Outcome
 from cohort.suites.runner import Plan
 from cohort.suites.schema import COMMAND_CHARS, load_directory
+from cohort.verbs import suite as verb
 from cohort.vm import guest
 from cohort.vm.machine import LARGE_PAGE, VmSpec
 from made_suites import SUITE, begin, end
@@ -243,6 +244,21 @@ def fake(tmp_path: Path) -> Iterator[Callable[..., list[str | Path]]]:
 
     with prepared(tmp_path):
         yield words
+
+
+def test_files_are_written_whatever_becomes_of_what_is_printed(
+    cohort: Callable[..., Ended],
+    fake: Callable[..., list[str | Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def show(*_: object) -> None:
+        raise GuestError("the reader went away")
+
+    monkeypatch.setattr(verb, "show", show)
+    junit, ktap = tmp_path / "x.xml", tmp_path / "x.ktap"
+    assert cohort(*fake("a", "none"), "--junit", junit, "--ktap", ktap).code == 7
+    assert (junit.is_file(), ktap.is_file()) == (True, True)
 
 
 def statuses(said: str, policy: str) -> list[str]:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from cohort.suites.results import (
     FAILURES,
@@ -19,6 +20,7 @@ from cohort.suites.results import (
     Figure,
     Outcome,
     Status,
+    cost_names,
     costs,
     differences,
     whole,
@@ -31,6 +33,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 has no way to say; a case may print it."""
 
 
+# Of what a case says only a Text is shown: rich takes a word in brackets for a style.
 def print_tables(outcomes: Sequence[Outcome], bound: float, console: Console) -> None:
     """Counts by policy, costs, then each result that differs, with what the cases said last."""
     if not console.is_terminal:
@@ -49,7 +52,7 @@ def print_tables(outcomes: Sequence[Outcome], bound: float, console: Console) ->
     for outcome in outcomes:
         table.add_column(outcome.policy)
     for difference in found:
-        table.add_row(difference.name, *(_coloured(x) for x in difference.statuses))
+        table.add_row(Text(difference.name), *(_coloured(x) for x in difference.statuses))
     console.print(table)
     for difference in found:
         for line in _words(difference):
@@ -78,10 +81,10 @@ def _costs_table(outcomes: Sequence[Outcome]) -> Table:
     by_policy = [costs(outcome) for outcome in outcomes]
     for outcome in outcomes:
         table.add_column(outcome.policy, justify="right")
-    for name, first in by_policy[0].items():
+    for name in cost_names(outcomes):
         shown = [of_policy.get(name) for of_policy in by_policy]
-        cells = ["-" if x is None else f"{x:,.1f}{_times(x, first)}" for x in shown]
-        table.add_row(name, *cells)
+        cells = ["-" if x is None else f"{x:,.1f}{_times(x, shown[0])}" for x in shown]
+        table.add_row(Text(name), *cells)
     return table
 
 
@@ -96,7 +99,7 @@ def _figures_table(outcomes: Sequence[Outcome]) -> Table:
         shown = [figures.get(name) for figures in by_policy]
         unit = next(x.unit for x in shown if x is not None)
         cells = ["-" if x is None else _number(x) for x in shown]
-        table.add_row(f"{name}, {unit}" if unit else name, *cells)
+        table.add_row(Text(f"{name}, {unit}" if unit else name), *cells)
     return table
 
 
@@ -106,7 +109,7 @@ def _number(figure: Figure) -> str:
     return f"{figure.value:,.1f}" if figure.unit else f"{figure.value:,.0f}"
 
 
-def _times(cost: float, first: float) -> str:
+def _times(cost: float, first: float | None) -> str:
     return f" ({cost / first:.2f})" if first else ""
 
 

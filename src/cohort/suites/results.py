@@ -11,7 +11,8 @@ from cohort.suites.schema import Suite
 
 Status = Literal["pass", "fail", "skip", "timeout", "splat", "died", "absent", "slow"]
 """Of a case. `splat`: the kernel complained meanwhile, whatever the case said; `died`: the guest
-did not outlive it; `absent`: another policy has it; `slow`, of a cost: above the suite's bound."""
+did not outlive it; `absent`: another policy has this check or cost; `slow`, of a cost: above the
+suite's bound."""
 STATUSES: tuple[Status, ...] = ("pass", "fail", "skip", "timeout", "splat", "died")
 """What a case itself can come to."""
 FAILURES: frozenset[Status] = frozenset({"fail", "timeout", "splat", "died"})
@@ -23,10 +24,12 @@ LEAKS = "_kmemleak"
 """The case behind the others on a kernel with every checker; no suite can have one of that name."""
 
 _TAP = re.compile(r"^\s*(not ok|ok) (\d+)\b[ -]*([^#]*?)\s*(?:#\s*(SKIP|XFAIL|TODO)?.*)?$", re.I)
-_FIGURE = re.compile(r"^# figure ([a-z0-9_]+) ([0-9]+(?:\.[0-9]+)?)(?: (\S+))?$")
+_NUMBER = r"([0-9]{1,18}(?:\.[0-9]+)?)"
+"""So short that it is finite, and any sum of such."""
+_FIGURE = re.compile(rf"^# figure ([a-z0-9_]+) {_NUMBER}(?: (\S+))?$")
 SHARE = "share"
 """The unit of a figure that is a part of a whole: several have a mean, and no sum."""
-_COST = re.compile(r"^# cost (\S+) ([0-9.]+)$")
+_COST = re.compile(rf"^# cost (\S+) {_NUMBER}$")
 _MARK = re.compile(r"suite: case (\S+)$")
 
 
@@ -220,23 +223,36 @@ def _together(figures: Sequence[Figure]) -> Figure:
 
 
 def too_dear(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
-    """Every cost that under some policy is more than `bound` times that under the first."""
-    first, *_ = by_policy = [costs(outcome) for outcome in outcomes]
+    """Every cost that under some policy is more than `bound` times that under the first, or that
+    not all policies have."""
+    by_policy = [costs(outcome) for outcome in outcomes]
     found = []
-    for name, least in first.items():
-        statuses: tuple[Status, ...] = tuple(
-            "slow" if of_policy.get(name, 0) > bound * least else "pass" for of_policy in by_policy
-        )
-        if "slow" in statuses:
+    for name in cost_names(outcomes):
+        least = by_policy[0].get(name)
+        statuses = tuple(_of_cost(x.get(name), least, bound) for x in by_policy)
+        if set(statuses) != {"pass"}:
             found.append(Difference(name, statuses))
     return found
 
 
+def cost_names(outcomes: Iterable[Outcome]) -> list[str]:
+    """The costs that any policy has, each once, the first policy's first."""
+    return list(dict.fromkeys(name for outcome in outcomes for name in costs(outcome)))
+
+
+def _of_cost(cost: float | None, least: float | None, bound: float) -> Status:
+    """Of a cost beside the first policy's; without that it is above no bound."""
+    if cost is None:
+        return "absent"
+    return "pass" if least is None or cost <= bound * least else "slow"
+
+
 def differences(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
     """Every case and check whose status under some policy is another than under the first, and
-    every cost above the bound.
+    every cost that is above the bound, or absent.
 
-    Checks of a case that itself differs by dying are not told one by one: they are all absent.
+    Checks and costs of a case that itself differs by dying are not told one by one: they are all
+    absent.
     """
     by_policy = [
         {name: status for case in outcome.cases for name, status in case.results().items()}
@@ -253,7 +269,8 @@ def differences(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
             dead.add(case)
         if name == case or case not in dead:
             found.append(Difference(name, statuses, _tails(case, outcomes)))
-    return found + too_dear(outcomes, bound)
+    dear = too_dear(outcomes, bound)
+    return found + [x for x in dear if "slow" in x.statuses or x.name.partition(":")[0] not in dead]
 
 
 def _tails(name: str, outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:

@@ -95,11 +95,12 @@ def command(
     make_room(junit, ktap)
     with engine(cluster, verify_share) as where:
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
-    show(suite, outcomes, as_json)
+    # Before anything is printed: the reader of that may have gone away.
     if junit is not None:
         host.write_text(junit, output.junit(suite.name, outcomes))
     if ktap is not None:
         host.write_text(ktap, output.ktap(outcomes))
+    show(suite, outcomes, as_json)
     _judge(suite, outcomes)
 
 
