@@ -30,13 +30,11 @@
 #include "base/shared.h"
 #include "base/switches.h"
 #include "base/util.h"
+#include "suite/output.h"
 
 #define CONF "/suite.conf"
 #define HOME "/suite"
 #define SETUP_LIMIT_S 600
-#define LINE 1024
-#define SHOWN 300		/* of a line, bytes */
-#define LINES 4000		/* of a case */
 #define PIPE_READS 17		/* of 4 KiB */
 #define POLL_MS 20
 
@@ -55,12 +53,6 @@ static const struct {
 	{ "debugfs", "/sys/kernel/debug", NULL, false },
 	{ "tracefs", "/sys/kernel/tracing", NULL, false },
 	{ "cgroup2", CGROUPS, NULL, false },
-};
-
-struct output {
-	char line[LINE];
-	size_t used;
-	unsigned long lines;
 };
 
 static void mount_all(void)
@@ -85,31 +77,6 @@ static void enter_root(const char *dev)
 	mount_all();
 }
 
-static void line_end(struct output *out)
-{
-	char text[6 * SHOWN];
-
-	out->line[out->used < SHOWN ? out->used : SHOWN] = '\0';
-	out->used = 0;
-	if (++out->lines > LINES)
-		return;
-	record(RECORD_OUT, (unsigned long long)now_ns(),
-	       json_text(text, sizeof(text), out->line));
-	records_flush();
-}
-
-static void take(struct output *out, const char *text, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (text[i] == '\n')
-			line_end(out);
-		else if (text[i] != '\r' && out->used < LINE - 1)
-			out->line[out->used++] = text[i];
-	}
-}
-
 /* What a pipe holds, and no more: a case may print without an end. False if nothing can come. */
 static bool drain(int fd, struct output *out)
 {
@@ -121,7 +88,7 @@ static bool drain(int fd, struct output *out)
 		n = read(fd, text, sizeof(text));
 		if (n <= 0)
 			return n < 0;
-		take(out, text, n);
+		output_take(out, text, n);
 	}
 	return true;
 }
@@ -185,8 +152,7 @@ static int run(const char *command, uint64_t limit_s, unsigned long *lines)
 	}
 	end_all();
 	drain(fds[0], &out);
-	if (out.used)
-		line_end(&out);
+	output_end(&out);
 	close(fds[0]);
 	*lines = out.lines;
 	if (status == -1)

@@ -1,5 +1,7 @@
 """Parts of the guest's program, each in a small program of this host."""
 
+import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +57,27 @@ def test_the_guest_refuses_what_is_no_number(number: str, read: Read) -> None:
     assert "role trusted none" in text
     text = text.replace("role trusted none", f"role trusted cgroup 1 {number} 0", 1)
     assert read(text) == f"phone.conf: trusted: not a number: {number}"
+
+
+def test_a_case_that_prints_much_keeps_its_results(tmp_path: Path) -> None:
+    """Its checks, costs and figures stand at the end as often as not."""
+    program = compiled(tmp_path, "keep_lines", "suite/output.c", "base/json.c")
+
+    def kept(text: str) -> tuple[list[str], int]:
+        done = subprocess.run([program], input=text, text=True, capture_output=True, check=True)
+        *records, lines = done.stdout.splitlines()
+        return [json.loads(x)["line"] for x in records], int(lines)
+
+    results = ["ok 1 - one", "  not ok 2", "# cost us 1.5", "# figure s 2 s", f"# {'x' * 900}"]
+    text = "\n".join(["chatter", f"{'y' * 301}", *results])
+    assert kept(text) == (["chatter", "y" * 300, *results], 7)
+    found, lines = kept("okay\r\n" * 5000 + text)
+    assert found[:4000] == ["okay"] * 4000
+    assert found[4000:] == ["# suite: 4000 lines without a result are kept, and no more", *results]
+    assert lines == 5000 + 7 + 1
+    found, lines = kept("ok 1\n" * 40_001 + text)
+    assert found[40_000] == "# suite: 40000 lines of results are kept, and no more"
+    assert (found[40_001:], lines) == (["chatter", "y" * 300], 40_001 + 7 + 1)
 
 
 def test_a_burst_of_one_page_waits_after_each(tmp_path: Path) -> None:

@@ -179,6 +179,22 @@ def test_a_guest_that_dies_is_followed_by_one_for_the_rest(
     assert len((where / "cases.jsonl").read_text().splitlines()) == 3
 
 
+def test_output_that_the_guest_left_out_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def run(
+        spec: VmSpec, limits: guest.Limits, watch: Callable[[str], None], stop: threading.Event
+    ) -> float:
+        said = [{"r": "out", "t": 1, "line": x} for x in ("of the setup", "1", "2")]
+        ended = [{**end("a", 0), "lines": 2}, begin("b"), said[0], {**end("b", 0), "lines": 9}]
+        _write(spec, watch, [said[0], begin("a"), *said[1:], *ended, begin("c"), end("c", 0)])
+        return 1.0
+
+    monkeypatch.setattr(guest, "run", run)
+    boot(tmp_path)
+    assert caplog.messages == [f"b: 1 of 9 lines of output are kept ({tmp_path}/n/boot-1)"]
+
+
 def boot(tmp_path: Path) -> Outcome:
     """The suite under the policy none."""
     where, stop = tmp_path / "n", threading.Event()

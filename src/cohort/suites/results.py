@@ -183,6 +183,21 @@ def cases_of(suite: Suite, records: Iterable[Mapping[str, Any]], console: str) -
     return cases
 
 
+def left_out(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Cases of whose output the guest kept a part: how many lines they had, and how many are
+    records."""
+    found = {}
+    kept = 0
+    for record in records:
+        if record["r"] == "case":
+            kept = 0
+        elif record["r"] == "out":
+            kept += 1
+        elif record["r"] == "result" and int(record["lines"]) > kept:
+            found[str(record["name"])] = (int(record["lines"]), kept)
+    return found
+
+
 def died_after(case: Case, how: str) -> Case:
     """The same case as one that its guest did not outlive, whatever it had ended with."""
     return replace(case, status="died", late_death=how)

@@ -1,6 +1,7 @@
 """Boots a suite's guest under a policy, again after a death, until every case has been run."""
 
 import json
+import logging
 import shutil
 import threading
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ LEAKS_LIMIT_S = 900
 WORDS = ("no_timer_check",)
 DEBUG_WORDS = ("panic_on_warn=1", "page_owner=on", "page_poison=1")
 _KMEMLEAK = "/sys/kernel/debug/kmemleak"
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,8 @@ def _cases(plan: Plan, spec: VmSpec) -> list[Case]:
         for line in file:
             if line.endswith("}\n"):  # a guest may die in the middle of one
                 records.append(json.loads(line))
+    for name, (lines, kept) in results.left_out(records).items():
+        log.warning("%s: %d of %d lines of output are kept (%s)", name, kept, lines, spec.run_dir)
     console = spec.console.read_text(errors="replace") if spec.console.is_file() else ""
     return results.cases_of(plan.suite, records, console)
 
