@@ -9,7 +9,7 @@ import pytest
 
 from cohort import paths, runs
 from cohort.errors import Failed, UsageError
-from cohort.results import again, collect
+from cohort.results import again, collect, export
 from cohort.results.pages import Home
 from cohort.results.records import Record, read_set, write_set
 from cohort.runs import RunSpec, check_run
@@ -68,8 +68,20 @@ def test_runs_are_named_in_one_way(home: Home, cohort: Cohort, own_out: Path) ->
     assert "one of the four" in cohort("results", "add", "small", own_out, "--last").stderr
     assert "no finished run is there" in cohort("results", "add", "small", own_out).stderr
     assert "a set is called by" in cohort("results", "add", "../x", own_out / "runs").stderr
+    for name in ("é", "X", "", "a_b", "a\n"):
+        assert "a set is called by" in cohort("results", "add", name, own_out / "runs").stderr
     assert "one of the three" in cohort("results", "--check", "--sql", "SELECT 1").stderr
     assert "one of the three" in cohort("results", "--check", "--parquet", own_out).stderr
+
+
+def test_the_history_is_not_replaced(home: Home, cohort: Cohort, own_out: Path) -> None:
+    """It has the runs of all commits before, which only it has."""
+    home.records.mkdir(parents=True)
+    kept = home.records / "history.jsonl"
+    kept.write_text("all commits\n")
+    done = cohort("results", "add", "history", own_out / "runs")
+    assert (done.code, kept.read_text()) == (2, "all commits\n")
+    assert "hint: cohort results history --last" in done.stderr
 
 
 STUDY = """
@@ -193,6 +205,48 @@ def test_a_set_is_made_again(home: Home, cohort: Cohort, same_runs: list[RunSpec
     asked = [(x.policy.name, x.workload, x.launches, x.seed) for x in same_runs]
     names = ("none", "region", "tuned")
     assert asked == [(name, "phone-2g", 20, seed) for name in names for seed in (1, 2)]
+
+
+def test_a_comparison_that_ends_meanwhile_is_not_taken_for_the_set(
+    home: Home, cohort: Cohort, same_runs: list[RunSpec], own_out: Path
+) -> None:
+    """`cohort compare` notes its runs in out/, which commands share."""
+    path = home.records / "small.jsonl"
+    kept = path.read_text()
+    other = [runs.RunDir(own_out / "runs" / f"phone-2g-tuned-s{seed}") for seed in (1, 2)]
+    noted = export.remember
+
+    def remember(*_: object) -> None:
+        noted(other, "cohort compare tuned")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export, "remember", remember)
+        done = cohort("results", "again", "small")
+    assert (done.code, path.read_text()) == (0, kept), done.stderr
+
+
+def test_runs_that_are_not_the_sets_are_not_kept(
+    home: Home,
+    cohort: Cohort,
+    same_runs: list[RunSpec],
+    own_out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = home.records / "small.jsonl"
+    kept, places = path.read_text(), sorted((own_out / "runs").iterdir())
+    whole = collect.of_runs
+
+    def of_runs(places: Sequence[Path]) -> list[Record]:
+        return whole([place for place in places if "region" not in place.name])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "of_runs", of_runs)
+        done = cohort("results", "again", "small")
+    assert (done.code, path.read_text()) == (1, kept)
+    assert "of none (seed 1) it has `cohort compare none region tuned" in done.stderr
+    records = [x for x in read_set(path) if x.seed == 1]
+    with pytest.raises(Failed, match=r"of none \(seed 2\) it has none, and made was `cohort"):
+        again.make(records, lambda _: [runs.RunDir(x) for x in places], {})
 
 
 def test_a_set_is_had_again_to_the_byte(

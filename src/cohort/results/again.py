@@ -4,16 +4,18 @@ import logging
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cohort import paths
 from cohort.errors import Failed, UsageError
 from cohort.results import collect, export, scale_set, suites
 from cohort.results.history import HISTORY
 from cohort.results.records import Record, check_build, check_commit, read_set
-from cohort.runs import git_id
+from cohort.runs import RunDir, git_id
 
-Call = Callable[[Sequence[str]], None]
-"""What runs a `cohort` command, by its words."""
+Call = Callable[[Sequence[str]], Any]
+"""What runs a `cohort` command, by its words, and returns what its verb does: of `compare` and
+`scale` the runs that it made."""
 
 DETERMINISTIC = "deterministic"
 SUITE = "suite"
@@ -59,19 +61,35 @@ def make(old: Sequence[Record], call: Call, options: Mapping[str, Sequence[str]]
     """Run the commands of a set on this checkout and return its new records.
 
     `options` are words that a verb is given besides. Raises what the verbs raise; cases of a suite
-    that differ are results, and a warning.
+    that differ are results, and a warning. Failed for runs that are not those of the set.
     """
     made: list[Record] = []
     for words in commands_of(old):
+        runs: Sequence[RunDir] = ()
         try:
-            call([*words, *options.get(words[0], ())])
+            runs = call([*words, *options.get(words[0], ())])
         except Failed as error:
             if words[0] != SUITE:
                 raise
             log.warning("%s: %s", shlex.join(words), error)
-        made += _COLLECT[words[0]](words)
+        made += _COLLECT[words[0]](words, runs)
     check_build(made, "the runs do not make one table")
+    _check_cells(old, made)
     return made
+
+
+def _check_cells(old: Sequence[Record], made: Sequence[Record]) -> None:
+    """Failed unless both have the same labels and seeds, of the same commands: what a verb leaves
+    in out/ may by now be another command's."""
+    before, now = ({(x.label, x.seed): x.command for x in each} for each in (old, made))
+    for cell in sorted(before.keys() | now.keys()):
+        if before.get(cell) != now.get(cell):
+            kept, other = (f"`{x[cell]}`" if cell in x else "none" for x in (before, now))
+            raise Failed(
+                f"the runs are not those of the set: of {cell[0]} (seed {cell[1]}) it has "
+                f"{kept}, and made was {other}",
+                "did another command use the same out/ meanwhile?",
+            )
 
 
 def check_same(name: str, old: Sequence[Record], new: Sequence[Record]) -> None:
@@ -91,23 +109,23 @@ def _ids(records: Sequence[Record]) -> dict[tuple[str, int], str]:
     return {(x.label, x.seed): x.records_id for x in records if x.accel == DETERMINISTIC}
 
 
-def _of_compare(words: Sequence[str]) -> list[Record]:
-    return collect.of_runs(export.recall())
+def _of_compare(words: Sequence[str], runs: Sequence[RunDir]) -> list[Record]:
+    return collect.of_runs([run.path for run in runs])
 
 
-def _of_study(words: Sequence[str]) -> list[Record]:
+def _of_study(words: Sequence[str], runs: Sequence[RunDir]) -> list[Record]:
     return collect.of_study(paths.made("studies") / f"{words[1]}.json")
 
 
-def _of_scale(words: Sequence[str]) -> list[Record]:
-    return scale_set.of_scale(collect.run_directories(export.recall(export.SCALE)))
+def _of_scale(words: Sequence[str], runs: Sequence[RunDir]) -> list[Record]:
+    return scale_set.of_scale(collect.run_directories([run.path for run in runs]))
 
 
-def _of_suite(words: Sequence[str]) -> list[Record]:
+def _of_suite(words: Sequence[str], runs: Sequence[RunDir]) -> list[Record]:
     return suites.of_suite(paths.made("suites", "runs", words[1]))
 
 
-_COLLECT: Mapping[str, Callable[[Sequence[str]], list[Record]]] = {
+_COLLECT: Mapping[str, Callable[[Sequence[str], Sequence[RunDir]], list[Record]]] = {
     export.COMPARE: _of_compare,
     "study": _of_study,
     export.SCALE: _of_scale,

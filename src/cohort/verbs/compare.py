@@ -15,6 +15,7 @@ from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
 if TYPE_CHECKING:
     from cohort.results.runs import Result
+    from cohort.runs import RunDir
 
 
 @click.command("compare")
@@ -41,7 +42,7 @@ def command(
     cluster: str | None,
     verify_share: float,
     **options: Any,
-) -> None:
+) -> "list[RunDir]":
     """Run every POLICY with every seed and compare; the first policy is the baseline.
 
     A POLICY is a name in policies/ or a TOML file.
@@ -71,6 +72,7 @@ def command(
         host.write_text(report, render_report(results, call))
         click.echo(f"report: {report.absolute()}", err=True)
     write_perfetto(done, perfetto)
+    return done  # for `cohort results again`
 
 
 def show(results: "Sequence[Result]", as_json: bool, full: bool) -> None:

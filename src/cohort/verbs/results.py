@@ -1,12 +1,13 @@
 """`cohort results`: the pages of results, made from the records in the repository."""
 
 import json
+import re
 import shlex
 import sys
 from contextlib import redirect_stdout
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -124,8 +125,7 @@ def add(
         raise UsageError("name run directories, or say --last, --study or --suite, one of the four")
     if scale and not (named or last):
         raise UsageError("--scale: name run directories, or say --last")
-    if not name.replace("-", "").isalnum() or name != name.lower():
-        raise UsageError(f"{name}: a set is called by lower-case letters, digits and dashes")
+    _check_name(name)
     if study is not None:
         records = collect.of_study(study)
     elif suite is not None:
@@ -138,6 +138,19 @@ def add(
     path = _home().records / f"{name}.jsonl"
     write_set(path, records)
     click.echo(path)
+
+
+def _check_name(name: str) -> None:
+    """UsageError for what is no name of a set, or that of the one which only grows."""
+    from cohort.results.history import HISTORY
+
+    if re.fullmatch("[a-z0-9][a-z0-9-]*", name) is None:
+        raise UsageError(f"{name}: a set is called by lower-case letters, digits and dashes")
+    if name == HISTORY:
+        raise UsageError(
+            f"{HISTORY} has a run of each commit, and these would take their place",
+            "cohort results history --last, or RUNDIR...",
+        )
 
 
 @command.command("again")
@@ -177,13 +190,13 @@ def again(
         click.echo(path)
 
 
-def _call(words: "Sequence[str]") -> None:
-    """Run a `cohort` command here, with what it prints on stderr."""
+def _call(words: "Sequence[str]") -> Any:
+    """Run a `cohort` command here, with what it prints on stderr; what its verb returns."""
     from cohort.cli import cohort
 
     click.echo(f"cohort {shlex.join(words)}", err=True)
     with redirect_stdout(sys.stderr):
-        cohort.main(args=list(words), prog_name="cohort", standalone_mode=False)
+        return cohort.main(args=list(words), prog_name="cohort", standalone_mode=False)
 
 
 @command.command("history")

@@ -43,7 +43,7 @@ def command(
     cluster: str | None,
     verify_share: float,
     **options: Any,
-) -> None:
+) -> "list[RunDir]":
     """Count acquisitions of each lock, and instructions under it, an operation.
 
     Each POLICY (default: none, region and cpb) is run twice on a deterministic machine: on its
@@ -66,11 +66,12 @@ def command(
             # One after the other: two at a time would take the host's cores from one another.
             done = _run(free, jobs or 1, where)
         show_rates(middle_rates([rates(run.records()) for run in done]), as_json, seeds)
-        return
+        return done
     specs = [RunSpec(policy, load, launches, x, **options) for policy in loaded for x in seeds]
     with engine(cluster, verify_share) as where:
         done = _run([*specs, *(_watched(spec) for spec in specs)], jobs, where)
     show_counted(_count([policy.name for policy in loaded], done, len(seeds)), as_json, seeds)
+    return done  # for `cohort results again`
 
 
 def _count(policies: "Sequence[str]", done: "Sequence[RunDir]", seeds: int) -> "list[Counted]":
