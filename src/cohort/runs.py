@@ -145,12 +145,12 @@ class RunDir:
     @property
     def meta(self) -> dict[str, Any]:
         """What was run, on what, when."""
-        return _read_object(self.path / "meta.json")
+        return read_object(self.path / "meta.json")
 
     @property
     def metrics(self) -> dict[str, Any]:
         """The run's metrics by name."""
-        return _read_object(self.path / "metrics.json")
+        return read_object(self.path / "metrics.json")
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The guest's records in order; Failed names a line that is none, and tells of a file that
@@ -595,7 +595,7 @@ def _read_record(line: str, where: str) -> dict[str, Any]:
     return record
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """A JSON object; UsageError for a file that is none. OSError as files have it."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))

@@ -160,6 +160,63 @@ def test_runs_of_other_kernels_or_roots_make_no_table(tmp_path: Path) -> None:
         of_suite(tmp_path)
 
 
+def test_what_an_older_command_left_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its policy has a directory of its own, which the newest command does not touch."""
+    left(tmp_path, "cpb", 1, policies=["none", "cpb"], position=1)
+    left(tmp_path, "gcma", 1, debug=True)
+    left(tmp_path, "region", 3, policies=["none", "region"], position=1)
+    left(tmp_path, "none", 2, policies=["none", "region"], position=0)
+    records = of_suite(tmp_path)
+    assert [record.label for record in records] == ["none", "region"]
+    assert caplog.messages == [
+        f"{tmp_path / name}: left out: of a command before `none,region`"
+        for name in ("cpb", "gcma")
+    ]
+    assert records[0].command == "cohort suite userland --policies none,region --memory 2048"
+    left(tmp_path, "pcpa", 4, policies=["none", "pcpa"], position=1)
+    with pytest.raises(UsageError, match=f"{tmp_path}/none: of another command than none,pcpa"):
+        of_suite(tmp_path)
+    left(tmp_path, "vnode", 5, policies=["memcg", "vnode"], position=1)
+    with pytest.raises(UsageError, match="no finished run of memcg is there"):
+        of_suite(tmp_path)
+
+
+def spoilt(where: Path, name: str, text: str) -> str:
+    """What is said of a run of which a file has this text."""
+    left(where, "none", 1)
+    (where / "none" / name).write_text(text)
+    with pytest.raises(UsageError) as error:
+        of_suite(where)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"suite": "user', "[]", '{"suite": 3}', ""])
+def test_a_meta_that_does_not_tell_is_refused(tmp_path: Path, text: str) -> None:
+    assert f"{tmp_path}/none/meta.json: not what a run leaves: " in spoilt(
+        tmp_path, "meta.json", text
+    )
+
+
+GOOD = {"name": NAMES[0], "status": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"name": "a", "sta', "no case: line: "),
+        ("{}", "no case: name: "),
+        (json.dumps(GOOD | {"status": "odd"}), "no case: status: "),
+        (json.dumps(GOOD | {"costs": [1]}), "no case: costs: "),
+        (json.dumps(GOOD | {"figures": {"s": {"value": float("inf")}}}), "a number of install is"),
+    ],
+)
+def test_a_line_that_is_no_case_is_refused(tmp_path: Path, line: str, what: str) -> None:
+    said = spoilt(tmp_path, "cases.jsonl", f"{json.dumps(GOOD)}\n{line}\n")
+    assert said.startswith(f"{tmp_path}/none/cases.jsonl:2: {what}")
+
+
 def test_the_command_says_which_policy_is_compared_with(tmp_path: Path) -> None:
     left(tmp_path, "none", 2, position=0)
     left(tmp_path, "region", 1, position=1)

@@ -60,6 +60,21 @@ def records_of(root: Path) -> list[Record]:
     return of_scale(run_directories([root]))
 
 
+@pytest.mark.parametrize("text", ["{}", '{"workload": "scale"}', '{"work', "[]"])
+def test_a_run_that_does_not_say_what_it_is_is_refused(tmp_path: Path, text: str) -> None:
+    counted(tmp_path, "none", 2000, 20)
+    (tmp_path / "none-1-2" / "meta.json").write_text(text)
+    with pytest.raises(UsageError, match="none-1-2/meta.json: not what a run leaves"):
+        records_of(tmp_path)
+
+
+def test_a_run_of_no_known_kernel_is_refused(tmp_path: Path) -> None:
+    counted(tmp_path, "none", 2000, 20)
+    made_run(tmp_path, "none-2", [scale_step(1)], kernel_configs=None)
+    with pytest.raises(UsageError, match="none-2/meta.json: .* kernel_configs is None"):
+        records_of(tmp_path)
+
+
 def test_a_policy_is_a_record_of_two_runs_and_other_workloads_are_left_out(tmp_path: Path) -> None:
     counted(tmp_path, "none", 2000, 20)
     counted(tmp_path, "region", 2100, 50)

@@ -304,6 +304,8 @@ def test_a_guest_that_dies_late_under_one_policy_is_a_difference(
     assert "mine: 1 results differ from none\na, tuned: the case had ended" in done.stderr
     assert statuses(done.stdout, "none") == ["pass"]
     assert statuses(done.stdout, "tuned") == ["died"]
+    meta = json.loads((paths.made("suites", "runs", "mine", "tuned") / "meta.json").read_text())
+    assert (meta["position"], meta["policies"]) == (1, ["none", "tuned"])
 
 
 def test_a_guest_that_dies_between_two_cases_is_followed_by_another(

@@ -12,7 +12,7 @@ from cohort.kernel.build import KernelSpec
 from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy, policy_names
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
-from cohort.results.runs import OLDER, Result, machine_words, measure
+from cohort.results.runs import OLDER, Result, check_meta, machine_words, measure
 from cohort.runs import RunDir, RunSpec, check_run
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import Study, load_study, study_names
@@ -55,6 +55,8 @@ def of_study(file: Path) -> list[Record]:
         raise UsageError(f"{file}: not what `cohort study` writes: {error}") from error
     if name not in study_names():
         raise UsageError(f"{name} is no study of studies/, so its runs cannot be had again")
+    for _, path in runs:
+        _check_meta(RunDir(path))
     results = [(label, measure(RunDir(path))) for label, path in runs]
     command = _study_command(load_study(name), results)
     records = [of_result(result, label, command) for label, result in results]
@@ -64,7 +66,7 @@ def of_study(file: Path) -> list[Record]:
 
 def run_directories(places: Sequence[Path]) -> list[RunDir]:
     """The runs at these places, each a run directory or one of such. UsageError for a place without
-    runs."""
+    runs, and for one that does not say what was run."""
     found: list[Path] = []
     for place in places:
         inside = sorted(x.parent for x in place.glob("*/meta.json"))
@@ -72,7 +74,26 @@ def run_directories(places: Sequence[Path]) -> list[RunDir]:
         if not here:
             raise UsageError(f"{place}: no finished run is there")
         found += [path.absolute() for path in here]
-    return [RunDir(path) for path in dict.fromkeys(found)]
+    runs = [RunDir(path) for path in dict.fromkeys(found)]
+    for run in runs:
+        _check_meta(run)
+    return runs
+
+
+_META = {
+    **dict.fromkeys(("policy", "policy_id", "workload", "workload_digest", "accel"), str),
+    **dict.fromkeys(("kernel_id", "guest_id"), str),
+    **dict.fromkeys(("seed", "launches", "memory_mb", "cpus"), int),
+    "versions": dict,
+}
+_VERSIONS = dict.fromkeys(("cohort_git", "tree_id", "kernel", "qemu", "gcc"), str)
+
+
+def _check_meta(run: RunDir) -> None:
+    """UsageError if its meta.json does not say what a record wants."""
+    file, meta = run.path / "meta.json", run.meta
+    check_meta(file, meta, _META)
+    check_meta(file, meta["versions"], _VERSIONS)
 
 
 def _study_command(study: Study, results: Sequence[tuple[str, Result]]) -> str:

@@ -75,6 +75,16 @@ def measure(run: FinishedRun) -> Result:
     return Result(policy, seed, workload, metrics, series, meta, run.path)
 
 
+def check_meta(path: Path, meta: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    """UsageError if a meta.json lacks one of these keys, or has another kind of value there."""
+    for key, kind in kinds.items():
+        if not isinstance(meta.get(key), kind):
+            raise UsageError(
+                f"{path}: not what a run leaves: {key} is {meta.get(key)!r:.40}",
+                "make the run again, or leave it out",
+            )
+
+
 def check_comparable(
     results: Sequence[Result], force: bool = False, built_now: bool = False
 ) -> None:

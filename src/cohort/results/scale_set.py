@@ -12,7 +12,7 @@ from cohort.kernel.build import VARIANTS
 from cohort.phone.workload import load_workload
 from cohort.results.figures import Figures
 from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
-from cohort.results.runs import Result
+from cohort.results.runs import Result, check_meta
 from cohort.results.scale import (
     HAND,
     Counted,
@@ -51,7 +51,7 @@ def of_scale(runs: Sequence[RunDir]) -> list[Record]:
     what was counted in its two runs; or of runs with turns what each scheme did a second.
 
     UsageError if there is no such run, if a policy has one of its two or other seeds than the next,
-    and for runs with turns that one call could not have made.
+    for runs with turns that one call could not have made, and for one that does not say what it is.
     """
     mine = [run for run in runs if load_workload(str(run.meta["workload"])).scale is not None]
     if not mine:
@@ -69,6 +69,8 @@ def _has_turns(run: RunDir) -> bool:
 
 def _counted(runs: Sequence[RunDir]) -> list[Record]:
     """By policy as they were run first, then by seed; of runs that were made twice the last."""
+    for run in runs:
+        check_meta(run.path / "meta.json", run.meta, {"started": str, "kernel_configs": list})
     pairs: dict[str, dict[int, dict[bool, RunDir]]] = {}
     for run in sorted(runs, key=lambda x: str(x.meta["started"])):
         watched = WATCHED in run.meta["kernel_configs"]

@@ -1,21 +1,24 @@
 """Records of a suite's runs: what its cases came to, and their figures, as metrics of a policy."""
 
-import json
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results.catalogue import BY_NAME
 from cohort.results.records import NO_SEED, ONE_BUILD, ONE_PHONE, Record, check_build, check_commit
-from cohort.results.runs import machine_words
+from cohort.results.runs import check_meta, machine_words
+from cohort.runs import read_object
 from cohort.suites.results import (
     FAILURES,
     LEAKS,
     STATUSES,
     Case,
-    Check,
     Figure,
     Outcome,
     Status,
@@ -25,6 +28,10 @@ from cohort.suites.results import (
 )
 from cohort.suites.schema import Suite, load_suite
 
+log = logging.getLogger(__name__)
+Found = tuple[dict[str, Any], Path]
+"""The meta.json of a run, and its directory."""
+_CASE = TypeAdapter(Case)
 OF_CHECKS: tuple[Status, ...] = ("pass", "fail", "skip")
 """What a check of a case can come to."""
 
@@ -32,16 +39,23 @@ OF_CHECKS: tuple[Status, ...] = ("pass", "fail", "skip")
 def of_suite(directory: Path) -> list[Record]:
     """The records of what `cohort suite NAME` left in out/suites/runs/NAME, a policy each.
 
-    UsageError for a directory without runs, runs of a part of the suite or of a changed checkout;
-    Failed for runs of more than one build or machine.
+    What an older command left of policies that the newest had not is left out, with a warning.
+    UsageError for a directory without runs, runs of a part of the suite or of a changed checkout,
+    and for files that are not what a run leaves; Failed for runs of more than one build or machine.
     """
     found = [(_read_meta(path), path.parent) for path in sorted(directory.glob("*/meta.json"))]
     if not found:
         raise UsageError(f"{directory}: no finished run of a suite is there")
+    found = _of_newest(found)
     found.sort(key=lambda run: (run[0].get("position", 0), str(run[0]["ended"])))
     metas, places = [meta for meta, _ in found], [place for _, place in found]
-    if len({tuple(_kernel_words(meta)) for meta in metas}) > 1:
-        raise Failed(f"{directory}: the runs do not make one table: their kernels or roots differ")
+    kernels = {tuple(_kernel_words(meta)): place for meta, place in reversed(found)}
+    if len(kernels) > 1:
+        one, other = sorted(kernels.values(), key=places.index)[:2]
+        raise Failed(
+            f"the runs do not make one table: their kernels or roots differ: {one}, {other}",
+            "remove the directory of an older command",
+        )
     suite = load_suite(str(metas[0]["suite"]))
     command = _command(suite, metas)
     outcomes = [_outcome(suite, meta, place) for meta, place in zip(metas, places, strict=True)]
@@ -53,8 +67,44 @@ def of_suite(directory: Path) -> list[Record]:
     return records
 
 
+_META = {
+    **dict.fromkeys(("suite", "suite_id", "policy", "policy_id", "ended", "cohort_git"), str),
+    **dict.fromkeys(("kernel", "kernel_id", "tree_id", "guest_id", "qemu", "gcc", "accel"), str),
+    **dict.fromkeys(("memory_mb", "cpus", "page_size"), int),
+    "arch": str,
+}
+
+
 def _read_meta(path: Path) -> dict[str, Any]:
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+    """A run's meta.json; UsageError for a file that is none, or does not say what was run."""
+    meta = read_object(path)
+    check_meta(path, meta, _META)
+    usual: dict[str, Any] = {"position": 0, "policies": []}
+    check_meta(path, usual | meta, {name: type(value) for name, value in usual.items()})
+    return meta
+
+
+def _of_newest(found: Sequence[Found]) -> list[Found]:
+    """The runs of the command that ended last, with a warning for each of another policy.
+
+    UsageError, naming its directory, for a run of one of its policies that another command made.
+    Runs that do not tell were made before they did: all are taken.
+    """
+    newest, _ = max(found, key=lambda run: str(run[0]["ended"]))
+    policies = newest.get("policies")
+    if not policies:
+        return list(found)
+    for meta, place in found:
+        if meta["policy"] not in policies:
+            log.warning("%s: left out: of a command before `%s`", place, ",".join(policies))
+        elif meta.get("policies") != policies:
+            raise UsageError(
+                f"{place}: of another command than {','.join(policies)}", "run the suite again"
+            )
+    made = [(meta, place) for meta, place in found if meta["policy"] in policies]
+    if missing := [x for x in policies if x not in [meta["policy"] for meta, _ in made]]:
+        raise UsageError(f"{found[0][1].parent}: no finished run of {missing[0]} is there")
+    return made
 
 
 def _command(suite: Suite, metas: Sequence[Mapping[str, Any]]) -> str:
@@ -83,8 +133,7 @@ def _kernel_words(meta: Mapping[str, Any]) -> list[str]:
 def _outcome(suite: Suite, meta: Mapping[str, Any], place: Path) -> Outcome:
     """What the suite came to under a policy; UsageError for a changed checkout or a part of it."""
     check_commit(f"{suite.name} under {meta['policy']}", str(meta["cohort_git"]))
-    lines = (place / "cases.jsonl").read_text(encoding="utf-8").splitlines()
-    cases = tuple(_case(json.loads(line)) for line in lines)
+    cases = tuple(_read_cases(place / "cases.jsonl"))
     if [case.name for case in cases if case.name != LEAKS] != list(suite.case):
         raise UsageError(
             f"{place}: not every case of the suite {suite.name}", "run it without --case"
@@ -120,15 +169,24 @@ _AS_IN_META = (
 )
 
 
-def _case(said: Mapping[str, Any]) -> Case:
-    """A line of cases.jsonl, as far as records want it."""
-    return Case(
-        said["name"],
-        said["status"],
-        checks=tuple(Check(**check) for check in said["checks"]),
-        costs=said["costs"],
-        figures={name: Figure(**figure) for name, figure in said["figures"].items()},
-    )
+def _read_cases(path: Path) -> Iterator[Case]:
+    """The lines of a cases.jsonl; UsageError names one that is no case, or has a number that is
+    none."""
+    # Not `splitlines`: a text may have what that takes for the end of a line.
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                case = _CASE.validate_json(line)
+            except ValidationError as error:
+                what = error.errors()[0]
+                where = ".".join(map(str, what["loc"])) or "line"
+                raise UsageError(
+                    f"{path}:{number}: no case: {where}: {what['msg']}", "run the suite again"
+                ) from error
+            numbers = [*case.costs.values(), *(x.value for x in case.figures.values())]
+            if not all(map(isfinite, numbers)):
+                raise UsageError(f"{path}:{number}: a number of {case.name} is none")
+            yield case
 
 
 def metrics_of(suite: Suite, outcome: Outcome, first: Outcome) -> dict[str, int | float]:

@@ -173,18 +173,19 @@ def _run(
         plan = _plan(suite, kernels[specs[0]], rootfs, machine, board)
         plan = replace(plan, engine=where or runs.Here())
         runner.expect(plan, policies)
+        names = [policy.name for policy in policies]
         calls = [
-            _call(plan, policy, kernels[spec], position, board)
-            for position, (policy, spec) in enumerate(zip(policies, specs, strict=True))
+            _call(plan, policy, kernels[spec], names, board)
+            for policy, spec in zip(policies, specs, strict=True)
         ]
         # A guest here has several CPUs, and its cases have limits of time.
         return runs.together(calls, where.width(len(calls)) if where else 1)
 
 
 def _call(
-    plan: "Plan", policy: "Policy", kernel: "Kernel", position: int, board: "Board"
+    plan: "Plan", policy: "Policy", kernel: "Kernel", policies: "Sequence[str]", board: "Board"
 ) -> "Callable[[threading.Event], Outcome]":
-    """Run the suite under a policy, at this position of the command, and leave what was run beside
+    """Run the suite under a policy, one of these of the command, and leave what was run beside
     it."""
     from cohort.suites import runner
 
@@ -195,7 +196,7 @@ def _call(
         # Of two commands the second would remove what the first one's guest writes into.
         with host.lock(paths.made("suites", ".locks") / f"{plan.suite.name}-{policy.name}"):
             outcome = runner.run(plan, policy, kernel, directory, task, stop)
-            _write_meta(directory, plan, policy, kernel, position)
+            _write_meta(directory, plan, policy, kernel, policies)
         return outcome
 
     return call
@@ -228,7 +229,7 @@ def _plan(
 
 
 def _write_meta(
-    where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel", position: int
+    where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel", policies: "Sequence[str]"
 ) -> None:
     """What was run, on what, when."""
     from cohort.runs import git_id
@@ -240,7 +241,8 @@ def _write_meta(
             "suite": plan.suite.name,
             "suite_id": plan.id[:16],
             "policy": policy.name,
-            "position": position,
+            "position": policies.index(policy.name),
+            "policies": list(policies),
             "policy_id": policy.digest[:16],
             "cmdline": list(plan.words(policy)),
             "cpus": plan.machine.cpus,
