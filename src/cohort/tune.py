@@ -23,6 +23,9 @@ ALIKE = 0.05
 AREA_HEAPS = ("pcpa", "pcpa-contig")
 """The heaps whose buffers are of the area."""
 
+KEPT = "cohort.pcpa_contig"
+"""What is kept for contiguous pieces, beside the area or in its place."""
+
 MEASURES = {
     "n_alloc": "buffer_n_alloc_mean",
     "find_us": "buffer_find_us_p50",
@@ -56,6 +59,15 @@ class Size:
 def uses_area(policy: Policy) -> bool:
     """Whether the camera's buffers come from the area."""
     return policy.entitled or policy.camera_heap in AREA_HEAPS
+
+
+def other_size(policy: Policy) -> str | None:
+    """What of the policy gives the camera memory whose size a sweep does not change; None if
+    nothing does."""
+    given = switches.values(policy.cmdline)
+    if KEPT in given:
+        return f"{KEPT}={given[KEPT]}"
+    return next((file for file in switches.AREA_FILES.values() if file in policy.sysfs), None)
 
 
 def sized(policy: Policy, mb: int) -> Policy:

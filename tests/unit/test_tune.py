@@ -11,7 +11,7 @@ from cohort.errors import UsageError
 from cohort.policy import load_policy, policy_names
 from cohort.results import runs as measured
 from cohort.results.runs import Result
-from cohort.tune import best, draw, judge, sized, too_dear, uses_area, whole_sizes
+from cohort.tune import best, draw, judge, other_size, sized, too_dear, uses_area, whole_sizes
 from cohort.verbs.tune import parse_sizes
 from cohort.vm.machine import LARGE_PAGE, PAGE
 from tests_support import Outcome
@@ -97,6 +97,26 @@ def test_policies_whose_camera_uses_the_area() -> None:
     chosen = {name for name in policy_names() if uses_area(load_policy(name))}
     assert {"pcpa", "pcpa-contig", "pcpa-entitled", "pcpa192"} <= chosen
     assert all(name.startswith("pcpa") for name in chosen)
+
+
+SIZE_FILES = ("size", "contig_size")
+
+
+@pytest.mark.parametrize("file", SIZE_FILES)
+def test_a_policy_whose_camera_has_memory_of_another_size_is_refused(
+    file: str, cohort: Callable[..., Outcome], own_out: Path, tmp_path: Path
+) -> None:
+    """Each size would be measured with the same memory under another name."""
+    done = cohort("tune", "pcpa", "--policy", "pcpa-kept")
+    assert done.code == 2
+    assert "pcpa-kept: cohort.pcpa_contig=260M is no size that --sizes changes" in done.stderr
+    written = f"/sys/kernel/mm/cohort/pcpa/{file}"
+    mine = tmp_path / "mine.toml"
+    mine.write_text(f'title = "t"\ncamera_heap = "pcpa"\n[sysfs]\n"{written}" = "64M"\n')
+    done = cohort("tune", "pcpa", "--policy", mine)
+    assert (done.code, f"mine: {written} is no size that" in done.stderr) == (2, True)
+    for name in ("pcpa", "pcpa192", "pcpa-contig", "pcpa-entitled", "pcpa-sized"):
+        assert other_size(load_policy(name)) is None
 
 
 def test_the_command(

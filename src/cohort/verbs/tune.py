@@ -93,14 +93,20 @@ def command(
 
 
 def _with_area(policy: "Policy") -> "Policy":
-    """The policy; UsageError for one whose camera does not use the area that is to be sized."""
-    from cohort.tune import uses_area
+    """The policy; UsageError for one whose camera does not use the area that is to be sized, or has
+    memory of another size besides."""
+    from cohort.tune import other_size, uses_area
 
     if not uses_area(policy):
         raise UsageError(
             f"policy {policy.name}: the camera's buffers come from heap {policy.camera_heap}, and"
             " not from the page-cache-preferred area",
             "one that has them from there: --policy pcpa",
+        )
+    if size := other_size(policy):
+        raise UsageError(
+            f"policy {policy.name}: {size} is no size that --sizes changes, and the camera uses it",
+            "one that has cohort.pcpa= alone: --policy pcpa",
         )
     return policy
 
