@@ -31,7 +31,7 @@ def group_of(policy: Policy) -> str:
     scheme = given.get("cohort", "").partition(",")[0]
     if policy.role:
         return "vnode"
-    if policy.camera_heap != "system":
+    if policy.camera_heap != "system" or policy.areas(policy.cmdline):
         return "area"
     return scheme or "stock"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cohort import policy_page
+from cohort import policy_page, switches
 from cohort.errors import UsageError
 from cohort.policy import Policy, load_policy, policy_names
 from cohort.policy_page import group_of
@@ -67,6 +67,14 @@ def test_right_sized_reclaim_has_rivals_that_read_less_ahead() -> None:
         rival, stock = load_policy(f"{base}-ra{kib}"), load_policy(base)
         assert (rival.sysctl, rival.cmdline) == (stock.sysctl, stock.cmdline)
         assert rival.sysfs == {**stock.sysfs, "/sys/block/dm-0/queue/read_ahead_kb": f"{kib}"}
+
+
+def test_no_policy_of_stock_has_a_switch_of_cohort() -> None:
+    """Nor an area, of which a camera may be a client whatever its heap is."""
+    stock = [x for x in map(load_policy, policy_names()) if group_of(x) == "stock"]
+    assert "none" in [x.name for x in stock]
+    switched = [x for x in stock if switches.values(x.cmdline) or x.areas(x.cmdline)]
+    assert [x.name for x in switched] == []
 
 
 def test_every_policy_is_on_the_reference_page() -> None:
