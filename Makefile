@@ -1,5 +1,6 @@
 # `make run` shows the main result, `make test` runs everything CI checks. Both install what they
-# need on a Debian-like machine, as root or with sudo, and do nothing twice.
+# need on a Debian-like machine, as root or with sudo, and do nothing twice. `make unit` and `make
+# tier` make the virtual environment alone.
 VENV := .venv
 COHORT := $(VENV)/bin/cohort
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -37,8 +38,10 @@ SUITE_PACKAGES := debootstrap libcap-dev libfuse-dev libnuma-dev liburing-dev rs
 LAUNCHES := 200
 SEED := 1
 ARCH := x86_64
-REPORT := out/report.html
 OUT := $(or $(COHORT_OUT),out)
+REPORT := $(OUT)/report.html
+# What the lab and its tests make there.
+MADE := cache gw* guest kernel kunit last-*.json programs report.html runs storage studies suites tests tune
 
 # `make repeat`: what pytest is told, how often it runs, and the busy loops beside it.
 TESTS :=
@@ -110,11 +113,16 @@ packages:
 
 venv: $(VENV)/installed
 
-$(VENV)/installed: requirements.txt requirements-dev.txt pyproject.toml | packages
+# python3 -m venv is of a package: those that install packages do it first, also under make -j.
+INSTALLING := run test night suites repeat packages
+AFTER := $(if $(filter $(INSTALLING),$(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))),packages)
+
+$(VENV)/installed: requirements.txt requirements-dev.txt pyproject.toml | $(AFTER)
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
+# A directory that COHORT_OUT names may have more in it than what the lab makes.
 clean:
-	rm -rf out
+	rm -rf $(if $(filter out,$(OUT)),out,$(MADE:%=$(OUT)/%))

@@ -1,8 +1,10 @@
 """The Makefile's lists agree with what there is, and its commands are what they should be."""
 
+import os
 import re
 import shlex
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +33,65 @@ def make(out: Path, *words: str, cohort: str = "echo") -> subprocess.CompletedPr
     without = ("-o", "packages", "-o", ".venv/installed", "again=:", f"OUT={out}")
     argv = ("make", "--no-print-directory", *without, f"COHORT={cohort}", *words)
     return subprocess.run(argv, cwd=paths.ROOT, text=True, capture_output=True, check=False)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Callable[..., list[str]]:
+    """Make on a machine where dpkg-query and python3 only say that they were called, and all
+    packages are there; in what order they were."""
+    said, programs = tmp_path / "said", tmp_path / "bin"
+    programs.mkdir()
+    texts = {
+        "dpkg-query": f"sleep 0.5; echo packages >> {said}; shift 3\n"
+        "printf 'install ok %s\\n' $@\n",
+        "python3": f"echo venv >> {said}; mkdir -p $3/bin; cp {programs}/true $3/bin/pip\n"
+        f"cp {programs}/true $3/bin/pytest; cp {programs}/true $3/bin/python\n",
+        "true": "exit 0\n",
+    }
+    for name, text in texts.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}")
+        (programs / name).chmod(0o755)
+
+    def call(*words: str) -> list[str]:
+        said.write_text("")
+        argv = ("make", f"VENV={tmp_path}/{len(list(tmp_path.iterdir()))}", "again=:", *words)
+        path = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            argv, cwd=paths.ROOT, env=path, text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return said.read_text().split()
+
+    return call
+
+
+def test_unit_and_tier_install_no_packages(bare: Callable[..., list[str]]) -> None:
+    """They are asked for where nothing may be installed."""
+    for words in ("unit", "-j4 tier", "venv"):
+        assert bare(*words.split()) == ["venv"], words
+    for words in ("-j4 test", "-j4 COHORT=:", "-j4 packages venv"):
+        assert bare(*words.split()) == ["packages", "venv"], words
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_is_made_goes_where_it_is_asked_for(own: bool, tmp_path: Path) -> None:
+    out = tmp_path / "mine" if own else Path("out")
+    environment = {name: x for name, x in os.environ.items() if name != "COHORT_OUT"}
+    environment |= {"COHORT_OUT": str(out)} if own else {}
+
+    def asked(*words: str) -> str:
+        argv = ("make", "-n", "-o", "packages", "-o", ".venv/installed", *words)
+        return subprocess.run(
+            argv, cwd=paths.ROOT, env=environment, text=True, capture_output=True, check=True
+        ).stdout
+
+    assert asked("run").endswith(f" --report {out}/report.html\n")
+    assert asked("clean") == "rm -rf out\n" or own
+    if own:
+        for name in ("runs/x", "last-scale.json", "notes"):
+            (out / name).mkdir(parents=True)
+        subprocess.run(["sh", "-c", asked("clean")], check=True)
+        assert [x.name for x in out.iterdir()] == ["notes"]
 
 
 @dataclass(frozen=True)
