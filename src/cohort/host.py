@@ -125,8 +125,9 @@ def digest_tree(root: Path, files: Iterable[Path]) -> str:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write so that a reader sees the old file or the whole new one, never a part."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n")
+    """Write so that a reader sees the old file or the whole new one, never a part. ValueError for a
+    number that JSON has not (nan, infinity)."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

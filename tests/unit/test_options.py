@@ -1,15 +1,17 @@
 """Options of the verbs: one word, one thing."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
 
+from cohort import host
 from cohort.cli import cohort
 from cohort.verbs.run import show
+from tests_support import Outcome
 
 
 def verbs(command: click.Command = cohort, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -77,6 +79,24 @@ def test_a_run_is_shown_with_what_it_has(capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(capsys.readouterr().out)[0]["metrics"] == metrics
 
 
+def test_json_has_no_number_that_is_none(tmp_path: Path) -> None:
+    """What reads it may be no Python."""
+    run = SimpleNamespace(meta={}, metrics={"kills": float("nan")}, path=tmp_path)
+    with pytest.raises(ValueError, match="JSON"):
+        show([run], as_json=True)
+    with pytest.raises(ValueError, match="JSON"):
+        host.write_json(tmp_path / "x.json", {"kills": float("inf")})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_told_for_what_it_is() -> None:
+    """Some verbs print an array."""
+    said = {verb: option.help or "" for word, verb, option in words() if word == "--json"}
+    arrays = {verb for verb, help in said.items() if "an array" in help}
+    assert arrays == {"run", "results", "scale", "study"}
+    assert all("one object" in said[verb] for verb in said.keys() - {"run", "results"})
+
+
 MAKE_RUNS = ("run", "compare", "study", "scale", "tune")
 
 
@@ -92,6 +112,28 @@ def test_all_that_can_run_elsewhere_run_on_a_cluster() -> None:
         "suite",
         "results again",
     }
+
+
+ALONE = {
+    **dict.fromkeys(("run", "compare", "scale"), ("none",)),
+    **{"study": ("cpb-fig3a",), "tune": ("pcpa",), "suite": ("fio",)},
+    **{"results again": ("headline",)},
+}
+
+
+@pytest.mark.parametrize("verb", ALONE)
+def test_a_share_of_a_clusters_runs_is_refused_without_one(
+    verb: str, own_out: Path, cohort: Callable[..., Outcome]
+) -> None:
+    done = cohort(*verb.split(), *ALONE[verb], "--verify-share", "0.5")
+    assert (done.code, "--verify-share is of a cluster's runs" in done.stderr) == (2, True)
+    assert {name for word, name, _ in words() if word == "--verify-share"} == set(ALONE)
+
+
+@pytest.mark.parametrize("word", ["--dry-run", "--compile"])
+def test_what_only_counts_lists_no_hunks(word: str, cohort: Callable[..., Outcome]) -> None:
+    done = cohort("kernel", "patch", "--frozen", word)
+    assert (done.code, f"{word} does not go with --frozen" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("option", ["--arch", "--page-size"])

@@ -289,3 +289,14 @@ def test_nothing_is_run_that_could_not_be_kept(
     monkeypatch.setattr(again, "git_id", lambda: "abcd-dirty")
     done = cohort("results", "again", "small")
     assert (done.code, "small is of no commit" in done.stderr, same_runs) == (2, True, [])
+
+
+def test_guests_of_a_suite_take_no_jobs(
+    home: Home, cohort: Cohort, same_runs: list[RunSpec]
+) -> None:
+    small = read_set(home.records / "small.jsonl")
+    day = [x.model_copy(update={"command": "cohort suite fio"}) for x in small]
+    write_set(home.records / "day.jsonl", day)
+    done = cohort("results", "again", "day", "--jobs", "2")
+    assert (done.code, "one after the other" in done.stderr) == (2, True)
+    assert again.takes_jobs(small) and again.takes_jobs([*small, *day])

@@ -94,6 +94,10 @@ def test_an_answer_is_shown_as_it_is(made: Home, cohort: Cohort) -> None:
     assert json.loads(said.stdout) == [
         {"a": [None, 1.0], "b": {"x": [None]}, "c": {"2026-01-01": 1}}
     ]
+    tens = "1.50 AS a, 2::DECIMAL(9, 2) AS b, sum(3) AS c, [0.25] AS d, 123456789012345678901 AS e"
+    said = cohort("results", "--json", "--sql", f"SELECT {tens}")
+    (told,) = json.loads(said.stdout)
+    assert told == {"a": 1.5, "b": 2, "c": 3, "d": [0.25], "e": 123456789012345678901}
     twice = cohort("results", "--json", "--sql", "SELECT kills, kills FROM runs")
     assert (twice.code, "two columns are called kills" in twice.stderr) == (2, True)
 

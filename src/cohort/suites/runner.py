@@ -182,7 +182,7 @@ def run(
         count(0)
         cases += _boot(plan, _name(plan, policy, boots), what, left, count, stop)
     count(0)
-    lines = [json.dumps(asdict(case)) for case in cases]
+    lines = [json.dumps(asdict(case), allow_nan=False) for case in cases]
     host.write_text(directory / "cases.jsonl", "".join(f"{line}\n" for line in lines))
     return Outcome(policy.name, tuple(cases), boots)
 

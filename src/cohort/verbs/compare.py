@@ -40,7 +40,7 @@ def command(
     report: Path | None,
     perfetto: Path | None,
     cluster: str | None,
-    verify_share: float,
+    verify_share: float | None,
     **options: Any,
 ) -> "list[RunDir]":
     """Run every POLICY with every seed and compare; the first policy is the baseline.

@@ -63,6 +63,12 @@ def patch(
     """
     if revert and (compiles or counts):
         raise UsageError("--revert does not go with --compile or --frozen", "leave one of them out")
+    if counts and (dry_run or compiles):
+        word = "--dry-run" if dry_run else "--compile"
+        raise UsageError(
+            f"{word} does not go with --frozen, which puts nothing on the tree to look at",
+            "one after the other",
+        )
     if config is not None and not compiles:
         raise UsageError("--config is what --compile compiles", "say --compile, or leave it out")
     with progress() as board:

@@ -83,10 +83,10 @@ LAUNCHES = click.option(
 )
 
 
-def as_json(instead_of: str) -> Callable[[Command], Command]:
-    """`--json`, and what is printed without it."""
+def as_json(instead_of: str, what: str = "one object") -> Callable[[Command], Command]:
+    """`--json`, what is printed without it, and what JSON it is."""
     return click.option(
-        "--json", "as_json", is_flag=True, help=f"One JSON object instead of {instead_of}."
+        "--json", "as_json", is_flag=True, help=f"JSON instead of {instead_of}: {what}."
     )
 
 

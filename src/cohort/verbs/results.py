@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from contextlib import redirect_stdout
+from decimal import Decimal
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.errors import Skipped, UsageError
-from cohort.verbs.options import JOBS, JSON
-from cohort.verbs.run import on_cluster
+from cohort.verbs.options import JOBS, as_json
+from cohort.verbs.run import check_share, on_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.group("results", invoke_without_command=True)
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a page is not its records.")
 @click.option("--sql", metavar="QUERY", help="Ask the tables `runs`, `made` and `events`.")
-@JSON
+@as_json("the table", "an array, an object a row")
 @click.option(
     "--parquet",
     type=click.Path(path_type=Path, file_okay=False),
@@ -165,7 +166,7 @@ def again(
     verify: bool,
     jobs: int | None,
     cluster: str | None,
-    verify_share: float,
+    verify_share: float | None,
 ) -> None:
     """Make the runs of the sets NAME again, on this commit, and keep them in place of the old ones.
 
@@ -176,9 +177,13 @@ def again(
     from cohort.results import again as sets
     from cohort.results.records import write_set
 
+    check_share(cluster, verify_share)
     records = _home().records
     kept = {name: sets.read(records / f"{name}.jsonl", verify) for name in names}
-    place = ["--cluster", cluster, "--verify-share", str(verify_share)] if cluster else []
+    if jobs and not any(sets.takes_jobs(old) for old in kept.values()):
+        raise UsageError("--jobs: the guests of a suite are booted one after the other")
+    share = [] if verify_share is None else ["--verify-share", str(verify_share)]
+    place = ["--cluster", cluster, *share] if cluster else []
     several = [*place, *(["--jobs", str(jobs)] if jobs else [])]
     options = {"compare": several, "study": several, "scale": several, "suite": place}
     for name, old in kept.items():
@@ -234,11 +239,13 @@ def _home() -> "Home":
 
 
 def _json(value: object) -> object:
-    """A cell as JSON has it: no number that is none, and keys that are texts."""
+    """A cell as JSON has it: no number that is none, no decimal, and keys that are texts."""
     if isinstance(value, dict):
         return {str(key): _json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_json(inner) for inner in value]
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
     return None if isinstance(value, float) and not isfinite(value) else value
 
 

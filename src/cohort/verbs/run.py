@@ -13,10 +13,10 @@ from cohort.log import progress
 from cohort.verbs.options import (
     ARCHES,
     FILE,
-    JSON,
     PAGE_SIZES,
     Command,
     Finite,
+    as_json,
     config,
     make_room,
     of_machine,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from cohort.kernel.build import KernelSpec
     from cohort.runs import Engine, RunDir
 
+VERIFY_SHARE = 0.1
+"""Of a cluster's runs, where nothing is said."""
 PERFETTO = click.option(
     "--perfetto",
     type=FILE,
@@ -39,9 +41,8 @@ def on_cluster(command: Command) -> Command:
     command = click.option(
         "--verify-share",
         type=Finite(0, 1),
-        default=0.1,
-        show_default=True,
-        help="Share of the cluster's runs made twice, on different workers.",
+        help="Share of the cluster's runs made twice, on different workers "
+        f"[default: {VERIFY_SHARE}].",
     )(command)
     return click.option(
         "--cluster", metavar="ADDRESS", help="Run on a Dask scheduler's workers: tcp://HOST:8786."
@@ -49,19 +50,26 @@ def on_cluster(command: Command) -> Command:
 
 
 @contextmanager
-def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]":
+def engine(address: str | None, verify_share: float | None) -> "Iterator[Engine | None]":
     """Where to run: the cluster of that scheduler, None for this machine.
 
-    UsageError for a bad address, HostError if no scheduler answers there.
+    UsageError for a bad address, or a share without one; HostError if no scheduler answers there.
     """
+    check_share(address, verify_share)
     if address is None:
         yield None
         return
     # Imported here: Dask takes a second.
     from cohort.cluster.engine import Cluster
 
-    with Cluster(address, verify_share) as cluster:
+    with Cluster(address, VERIFY_SHARE if verify_share is None else verify_share) as cluster:
         yield cluster
+
+
+def check_share(address: str | None, verify_share: float | None) -> None:
+    """UsageError for a share of a cluster's runs without a cluster."""
+    if address is None and verify_share is not None:
+        raise UsageError("--verify-share is of a cluster's runs", "say --cluster, or leave it out")
 
 
 @click.command("run")
@@ -70,7 +78,7 @@ def engine(address: str | None, verify_share: float) -> "Iterator[Engine | None]
 @config("The kernel's fragments [default: the policy's].")
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
 @click.option("--append", multiple=True, help="More of the guest kernel's command line.")
-@JSON
+@as_json("the metrics", "an array, an object a run")
 @of_machine
 @on_cluster
 @PERFETTO
@@ -86,7 +94,7 @@ def command(
     as_json: bool,
     perfetto: Path | None,
     cluster: str | None,
-    verify_share: float,
+    verify_share: float | None,
     **options: Any,
 ) -> None:
     """Run POLICY (a name in policies/ or a TOML file) and print its metrics."""
@@ -146,7 +154,8 @@ def show(done: "list[Any]", as_json: bool) -> None:
     """Print each run's metrics and where it is. Most metrics are of a phone with a camera, of
     roles, or of an experiment: what a run has not is only counted, and null in JSON."""
     if as_json:
-        print(json.dumps([{"path": str(x.path), **x.meta, "metrics": x.metrics} for x in done]))
+        told = [{"path": str(x.path), **x.meta, "metrics": x.metrics} for x in done]
+        print(json.dumps(told, allow_nan=False))
         return
     for run in done:
         meta = run.meta

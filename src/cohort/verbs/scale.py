@@ -11,7 +11,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
-from cohort.verbs.options import FRESH, JOBS, JSON, SEEDS, of_machine
+from cohort.verbs.options import FRESH, JOBS, SEEDS, as_json, of_machine
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ POLICIES = ("none", "region", "cpb")
 @SEEDS
 @JOBS
 @FRESH
-@JSON
+@as_json("the table", "one object, with --free-running an array, an object an operation")
 @of_machine
 @on_cluster
 def command(
@@ -41,7 +41,7 @@ def command(
     jobs: int | None,
     as_json: bool,
     cluster: str | None,
-    verify_share: float,
+    verify_share: float | None,
     **options: Any,
 ) -> "list[RunDir]":
     """Count acquisitions of each lock, and instructions under it, an operation.

@@ -10,7 +10,7 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCELS, FRESH, JOBS, JSON, STUDY_SEEDS, of_machine
+from cohort.verbs.options import ACCELS, FRESH, JOBS, STUDY_SEEDS, as_json, of_machine
 from cohort.verbs.run import engine, on_cluster
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @JOBS
 @FRESH
 @click.option("--strict", is_flag=True, help="Exit 1 if a target is missed.")
-@JSON
+@as_json("the tables", "one object, with --list an array, an object a study")
 @of_machine
 @on_cluster
 def command(
@@ -41,7 +41,7 @@ def command(
     strict: bool,
     as_json: bool,
     cluster: str | None,
-    verify_share: float,
+    verify_share: float | None,
     **options: Any,
 ) -> None:
     """Make the runs of a study (a name in studies/ or a TOML file) and print what they say.

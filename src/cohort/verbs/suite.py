@@ -67,7 +67,7 @@ def command(
     arch: str,
     page_size: int,
     cluster: str | None,
-    verify_share: float,
+    verify_share: float | None,
 ) -> None:
     """Run the suite NAME under each policy, and tell every case that differs from the first.
 

@@ -53,7 +53,7 @@ def command(
     jobs: int | None,
     as_json: bool,
     cluster: str | None,
-    verify_share: float,
+    verify_share: float | None,
     **options: Any,
 ) -> None:
     """Start the camera with areas of several sizes and name the best of them.
