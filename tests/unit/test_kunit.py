@@ -1,18 +1,19 @@
 """Reading KTAP out of saved consoles with the kernel's own parser."""
 
 import sys
+from collections.abc import Callable
 from fcntl import LOCK_EX
 from pathlib import Path
 
 import pytest
 
 from cohort.errors import GuestError, UsageError
-from cohort.kernel import kunit
+from cohort.kernel import build, kunit
 from cohort.kernel.build import Kernel
 from cohort.kernel.kunit import Case, Report
 from cohort.vm import guest
 from cohort.vm.machine import VmSpec
-from tests_support import may_lock
+from tests_support import Outcome, may_lock
 
 DATA = Path(__file__).parent / "data"
 
@@ -87,6 +88,27 @@ def test_a_suite_that_is_missing_is_a_problem() -> None:
     report = Report([Case("cohort_block", "block_take", "ok")])
     assert kunit.missing(report, {"cohort_block"}) == []
     assert kunit.missing(report, {"cohort_block", "cohort_cpb"}) == ["suite cohort_cpb did not run"]
+
+
+def test_what_is_wrong_is_told_by_the_first_problem(
+    cohort: Callable[..., Outcome], own_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All cases may have passed beside a complaint of the kernel."""
+    cases = [Case("cohort_block", name, "ok") for name in ("a", "b")]
+    problems = ["BUG: KASAN: use-after-free in x", "suite cohort_cpb did not run"]
+    report = Report(cases, problems, tmp_path / "console.log")
+    monkeypatch.setattr(build, "build", lambda *_: None)
+    monkeypatch.setattr(kunit, "run", lambda *_: report)
+    done = cohort("kernel", "test", "--tree", tmp_path)
+    assert done.code == 1
+    assert done.stderr.endswith(
+        "cohort: KUnit: 0 of 2 cases failed, 2 problems: BUG: KASAN: use-after-free in x\n"
+        f"hint: the console is in {tmp_path}/console.log\n"
+    )
+    assert Report(cases, problems[1:]).failure == (
+        "0 of 2 cases failed, 1 problem: suite cohort_cpb did not run"
+    )
+    assert Report([*cases, Case("s", "c", "not ok")]).failure == "1 of 3 cases failed"
 
 
 KERNEL = """\

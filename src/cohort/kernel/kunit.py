@@ -72,6 +72,15 @@ class Report:
         """At least one case, none failed, every plan kept, no complaint."""
         return bool(self.cases) and not self.failed and not self.problems
 
+    @property
+    def failure(self) -> str:
+        """What is wrong, in a line: cases that failed, and the first of the problems."""
+        said = f"{self.failed} of {self.total} cases failed"
+        if not self.problems:
+            return said
+        several = "s" if len(self.problems) > 1 else ""
+        return f"{said}, {len(self.problems)} problem{several}: {self.problems[0]}"
+
     def summary(self) -> dict[str, Any]:
         """For JSON."""
         counts = {x: sum(c.status == x for c in self.cases) for x in ("ok", "not ok", "skip")}

@@ -186,4 +186,4 @@ def test(tree: Path | None, config: str | None, timeout_s: float, as_json: bool)
     else:
         print(report.text())
     if not report.ok:
-        raise Failed(f"KUnit: {report.failed} of {report.total} cases failed", str(report.log))
+        raise Failed(f"KUnit: {report.failure}", f"the console is in {report.log}")
