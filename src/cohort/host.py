@@ -78,7 +78,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end with output captured; the exit code is the caller's to judge.
 
-    The program can ask nothing: a question whose text is captured would wait for ever.
+    The program can ask nothing: a question whose text is captured would wait for ever. It may say
+    anything: a byte that is no UTF-8 becomes a sign for such.
     """
     words = [str(x) for x in argv]
     log.debug("%s", shlex.join(words))
@@ -87,7 +88,8 @@ def run(
         cwd=cwd,
         env=env,
         stdin=subprocess.DEVNULL,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         capture_output=True,
         check=False,
     )

@@ -44,6 +44,12 @@ def test_a_pipe_is_written_to_by_its_link(tmp_path: Path) -> None:
         os.close(writer)
 
 
+def test_a_program_may_say_anything() -> None:
+    """Names of files, of a device's processes, and of a compiler's locale are bytes."""
+    done = host.run(["sh", "-c", r"printf 'a\377b\n'; printf '\200' >&2"])
+    assert (done.stdout, done.stderr) == ("a\ufffdb\n", "\ufffd")
+
+
 def test_an_error_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IsADirectoryError):
         host.write_text(tmp_path, "x")

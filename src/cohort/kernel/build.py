@@ -267,10 +267,11 @@ def make(command: list[str], out: Path, update: Update, steps: int = STEPS) -> N
     done = 0
     journal = out / "build.log"
     with (
-        journal.open("w") as file,
+        journal.open("w", encoding="utf-8") as file,
         subprocess.Popen(
             command,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -96,7 +96,9 @@ def _unpack(tarball: Path, into: Path, update: Update) -> None:
     total = int(totals[0][4]) >> 20 if totals else 0
     command = [str(host.need("tar")), "-xf", str(tarball), "-C", str(into), "--strip-components=1"]
     command += ["--checkpoint=2000", "--checkpoint-action=echo=%u"]
-    with subprocess.Popen(command, text=True, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, encoding="utf-8", errors="replace", stderr=subprocess.PIPE
+    ) as process:
         assert process.stderr is not None
         complaints = []
         for line in process.stderr:

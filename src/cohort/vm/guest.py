@@ -99,7 +99,8 @@ def _supervise(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         env=_environment(spec),
         start_new_session=True,
     )
