@@ -183,6 +183,22 @@ def test_report_writes_its_pictures_as_files(
 
 
 @pytest.mark.usefixtures("out")
+def test_a_place_that_is_none_for_pictures_is_told_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(run: RunDir) -> None:
+        raise AssertionError("it was measured")
+
+    monkeypatch.setattr("cohort.results.runs.measure", refuse)
+    run, file = make_run(tmp_path, "none"), tmp_path / "file"
+    file.touch()
+    assert cohort(monkeypatch, "report", run, "--pictures", file) == 2
+    assert "is a file" in capsys.readouterr().err
+    assert cohort(monkeypatch, "report", run, "--pictures", file / "deep") == 8
+    assert f"{file}/deep" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("out")
 def test_report_refuses_runs_that_do_not_belong_together(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 @click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
 @click.option("-o", "--output", type=FILE, help="[default: out/report.html]")
 @click.option(
-    "--pictures", type=click.Path(path_type=Path), help="Also its pictures, as SVG files."
+    "--pictures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write its pictures there too, as SVG files.",
 )
 @click.option("--force", is_flag=True, help="Take runs that differ in more than the policy.")
 def command(
@@ -40,12 +43,11 @@ def command(
     if last == bool(runs):
         raise UsageError("name run directories or say --last, one of the two")
     output = (output or paths.out_dir() / "report.html").absolute()
-    make_room(output)
+    make_room(output, None if pictures is None else pictures / "picture.svg")
     results = _measure(export.recall() if last else runs)
     check_comparable(results, force)
     host.write_text(output, render_report(results, shlex.join(["cohort", *sys.argv[1:]])))
     if pictures is not None:
-        pictures.mkdir(parents=True, exist_ok=True)
         for name, svg in draw_all(results).items():
             host.write_text(pictures / f"{name}.svg", svg)
     click.echo(output)
