@@ -49,6 +49,8 @@
 #define LOAN "/data/loan"
 #define LOAN_SIZE (96 * MB)
 #define HELD (448 * MB)		/* more than half of the untrusted node */
+#define FORKS 40
+#define MAPPINGS 8000		/* so that a fork takes some ms */
 #define FAMILY 64		/* each has less than what is worth a victim */
 
 static pid_t warden;		/* a trusted process of another user */
@@ -401,6 +403,76 @@ static void end_all(void)
 	kill(-1, SIGKILL);
 	while (wait(NULL) > 0)
 		;
+}
+
+/* What a process that forks all the time has begun and done; the pages are its children's, too. */
+struct forks {
+	volatile int nr;
+	volatile pid_t pid[FORKS];
+};
+
+static struct forks *forks;
+
+/* Each fork takes long, as there is so much to copy. */
+static int forks_slowly(void)
+{
+	char *p = map(2 * MAPPINGS * 4096UL);
+	int i;
+
+	for (i = 0; i < MAPPINGS; i++)
+		mprotect(p + 2 * i * 4096UL, 4096, PROT_NONE);
+	while (forks->nr < FORKS) {
+		pid_t pid = fork();
+
+		if (!pid)
+			pause();
+		forks->pid[forks->nr] = pid;
+		forks->nr++;
+	}
+	return 0;
+}
+
+/* Wait until so many children are there. */
+static bool forked(int nr)
+{
+	int tries = 3000;
+
+	while (forks->nr < nr && tries--)
+		usleep(10000);
+	return forks->nr >= nr;
+}
+
+/* A role is taken from the parent in the middle of a fork: the child has it no more either. */
+static void forking(void)
+{
+	char path[64];
+	int i, round, first, missed = 0;
+	pid_t pid;
+
+	forks = mmap(NULL, sizeof(*forks), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = child(forks_slowly);
+	for (round = 0; round < FORKS / 4 - 1; round++) {
+		first = 4 * round + 2;
+		if (!forked(first - 1))
+			break;
+		snprintf(path, sizeof(path), "/proc/%d/vnode", pid);
+		put(path, "trusted");
+		/* A child is begun with this role, which takes longer than that. */
+		forked(first);
+		usleep(2000);
+		first = forks->nr;
+		put(path, "untrusted");
+		forked(first + 2);
+		for (i = first; i < first + 2; i++) {
+			snprintf(path, sizeof(path), "/proc/%d/vnode", forks->pid[i]);
+			missed += !says(path, "untrusted");
+		}
+	}
+	printf("note children_that_were_missed %d\n", missed);
+	claim(round == FORKS / 4 - 1 && !missed, "no child is missed that is being forked");
+	end_all();
+	munmap(forks, sizeof(*forks));
 }
 
 /* Stays in its role, with less memory than any other process of these claims. */
@@ -1044,6 +1116,7 @@ int main(int argc, char **argv)
 		waitpid(child(deputy), &status, 0);
 		claim(!status, "a setuid program was tried");
 		waitpid(child(inherits), NULL, 0);
+		forking();
 		out_of_memory(bystander, hog, "the bystander lives");
 		claim(says(NODES "untrusted/oom_kills", "1") && says(NODES "trusted/oom_kills", "0"),
 		      "kills are counted");

@@ -448,6 +448,8 @@ unsigned long cohort_soft(void);
 /* core/process.c */
 struct cohort_domain *cohort_mm_domain(struct mm_struct *mm);
 void cohort_class_note(struct task_struct *task);
+struct task_struct *cohort_lock_process(struct task_struct *task);
+void cohort_unlock_process(struct task_struct *alive);
 bool cohort_borrows_mm(struct task_struct *task);
 void cohort_each_process(void (*note)(struct task_struct *task));
 

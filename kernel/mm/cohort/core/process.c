@@ -21,6 +21,36 @@
 #include "../cohort.h"
 
 /**
+ * cohort_lock_process() - hold a process while something is said of its address space
+ * @task: any thread of it, pinned
+ *
+ * No child is being forked meanwhile: one has heard already what is said of its parent, or
+ * has its number and can be told by itself.
+ *
+ * Return: a thread that has the address space, or NULL, and nothing is held.
+ */
+struct task_struct *cohort_lock_process(struct task_struct *task)
+{
+	struct task_struct *alive;
+
+	read_lock(&tasklist_lock);
+	alive = find_lock_task_mm(task);
+	if (!alive)
+		read_unlock(&tasklist_lock);
+	return alive;
+}
+
+/**
+ * cohort_unlock_process() - let go of it
+ * @alive: what cohort_lock_process() returned
+ */
+void cohort_unlock_process(struct task_struct *alive)
+{
+	task_unlock(alive);
+	read_unlock(&tasklist_lock);
+}
+
+/**
  * cohort_borrows_mm() - is this a vfork child that executes no other program yet?
  * @task: the task
  *

@@ -495,7 +495,7 @@ int cohort_pcpa_is_entitled(struct task_struct *task)
  */
 int cohort_pcpa_entitle(struct task_struct *task, bool on)
 {
-	struct task_struct *p = find_lock_task_mm(task);
+	struct task_struct *p = cohort_lock_process(task);
 	int err = 0;
 
 	if (!p)
@@ -504,7 +504,7 @@ int cohort_pcpa_entitle(struct task_struct *task, bool on)
 		err = -EBUSY;
 	else
 		assign_bit(COHORT_ENTITLED_BIT, &p->mm->flags, on);
-	task_unlock(p);
+	cohort_unlock_process(p);
 	return err;
 }
 

@@ -236,56 +236,46 @@ static void cohort_cpb_test_drain(struct kunit *test)
 	cohort_test_recount(test, page_zone(ct->page[0]), 0);
 }
 
+/* A set out of a pageblock whose other pages are free. */
 static void cohort_cpb_test_set(struct kunit *test, struct zone *zone, struct cohort_set *set)
 {
+	unsigned int order = pageblock_order;
 	unsigned long flags;
 
-	set->order = cohort_block_order();
 	spin_lock_irqsave(&zone->lock, flags);
-	set->page = cohort_buddy_rmqueue(zone, set->order, MIGRATE_MOVABLE, 0);
+	set->page = cohort_buddy_rmqueue(zone, order, MIGRATE_MOVABLE, 0);
 	spin_unlock_irqrestore(&zone->lock, flags);
 	KUNIT_ASSERT_NOT_NULL(test, set->page);
-}
-
-static bool cohort_cpb_test_isolated(unsigned long first)
-{
-	return !start_isolate_page_range(first, first + pageblock_nr_pages, MIGRATE_MOVABLE, 0,
-					 GFP_KERNEL);
+	set->order = cohort_block_order();
+	while (order-- > set->order)
+		cohort_buddy_give(set->page + (1UL << order), order);
 }
 
 /* A set whose pageblock is isolated while it is on its way goes there, and is no CPB's. */
 static void cohort_cpb_test_keep_isolated(struct kunit *test)
 {
-	unsigned int i, order = cohort_block_order();
 	struct cohort_test *ct = test->priv;
-	struct cohort_set set[32];
-	unsigned long first = 0;
+	unsigned long first, end;
+	struct cohort_set set;
 	struct zone *zone;
-	bool found = false;
 
 	cohort_test_take(test, 1);
 	zone = page_zone(ct->page[0]);
 	drain_all_pages(zone);
-	cohort_cpb_test_set(test, zone, &set[0]);
-	cohort_cpb_keep(zone, &set[0], 1);
+	cohort_cpb_test_set(test, zone, &set);
+	cohort_cpb_keep(zone, &set, 1);
 	KUNIT_EXPECT_EQ_MSG(test, cohort_cpb_test_pages(), cohort_pages(), "it has room for one");
 	drain_all_pages(zone);
 
-	for (i = 0; i < ARRAY_SIZE(set) && !found; i++) {
-		cohort_cpb_test_set(test, zone, &set[i]);
-		first = round_down(page_to_pfn(set[i].page), pageblock_nr_pages);
-		found = cohort_cpb_test_isolated(first);
-	}
-	if (found) {
-		cohort_cpb_keep(zone, &set[--i], 1);
-		KUNIT_EXPECT_EQ(test, cohort_cpb_test_pages(), 0);
-		KUNIT_EXPECT_GE(test, cohort_test_buddy_order(set[i].page), (int)order);
-		undo_isolate_page_range(first, first + pageblock_nr_pages, MIGRATE_MOVABLE);
-	}
-	while (i--)
-		cohort_buddy_give(set[i].page, order);
-	if (!found)
-		kunit_skip(test, "no pageblock can be isolated");
+	cohort_cpb_test_set(test, zone, &set);
+	first = round_down(page_to_pfn(set.page), pageblock_nr_pages);
+	end = first + pageblock_nr_pages;
+	KUNIT_EXPECT_EQ(test, start_isolate_page_range(first, end, MIGRATE_MOVABLE, 0,
+						       GFP_KERNEL), 0);
+	cohort_cpb_keep(zone, &set, 1);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_test_pages(), 0);
+	KUNIT_EXPECT_GE(test, cohort_test_buddy_order(set.page), (int)set.order);
+	undo_isolate_page_range(first, end, MIGRATE_MOVABLE);
 }
 
 static void cohort_cpb_test_boost(unsigned long pages[MAX_NR_ZONES])

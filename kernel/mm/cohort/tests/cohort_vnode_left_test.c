@@ -6,7 +6,6 @@
 #include <kunit/test.h>
 #include <linux/gfp.h>
 #include <linux/kthread.h>
-#include <linux/list.h>
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -93,54 +92,6 @@ static void cohort_vnode_test_raised(struct kunit *test)
 	kthread_unuse_mm(mm);
 	mmput(mm);
 	cohort_vnode_test_layout_end();
-}
-
-#define SWAPPED_PAGES	256
-
-/* A page as zsmalloc asks for it, for a process of whose address space this is. */
-static struct page *cohort_vnode_test_swapped(void)
-{
-	struct page *page;
-
-	preempt_disable();
-	current->flags &= ~PF_KTHREAD;
-	page = cohort_zspage_alloc(__GFP_KSWAPD_RECLAIM | __GFP_NOWARN | __GFP_HIGHMEM |
-				   __GFP_MOVABLE);
-	current->flags |= PF_KTHREAD;
-	preempt_enable();
-	return page;
-}
-
-/* What a process of the last role swaps out while it reclaims, where there is a layout. */
-static void cohort_vnode_test_swaps_within(struct kunit *test)
-{
-	const struct cohort_vnode *vn = &cohort_vnodes[cohort_nr_vnodes - 1];
-	unsigned int i, noreclaim, strangers = 0;
-	struct page *page, *next;
-	struct mm_struct *mm;
-	LIST_HEAD(pages);
-
-	if (!cohort_vnode_enabled() || !cohort_nr_vnodes)
-		kunit_skip(test, "there is no layout");
-	mm = mm_alloc();
-	KUNIT_ASSERT_NOT_NULL(test, mm);
-	mm->flags |= (unsigned long)cohort_nr_vnodes << COHORT_VNODE_SHIFT;
-	kthread_use_mm(mm);
-	noreclaim = memalloc_noreclaim_save();
-	for (i = 0; i < SWAPPED_PAGES; i++) {
-		page = cohort_vnode_test_swapped();
-		if (!page)
-			break;
-		list_add(&page->lru, &pages);
-		strangers += !node_isset(page_to_nid(page), vn->nodes);
-	}
-	memalloc_noreclaim_restore(noreclaim);
-	kthread_unuse_mm(mm);
-	mmput(mm);
-	list_for_each_entry_safe(page, next, &pages, lru)
-		__free_page(page);
-	KUNIT_EXPECT_GT(test, i, 0);
-	KUNIT_EXPECT_EQ(test, strangers, 0);
 }
 
 static nodemask_t *cohort_vnode_test_bind_own(gfp_t gfp, int *nid)
@@ -230,7 +181,6 @@ static void cohort_vnode_test_moves(struct kunit *test)
 static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
 	KUNIT_CASE(cohort_vnode_test_raised),
-	KUNIT_CASE(cohort_vnode_test_swaps_within),
 	KUNIT_CASE(cohort_vnode_test_journal),
 	KUNIT_CASE(cohort_vnode_test_moves),
 	{}

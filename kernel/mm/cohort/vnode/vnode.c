@@ -204,11 +204,11 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 		return -ENODEV;
 	if (!vn)
 		return -EINVAL;
-	alive = find_lock_task_mm(task);
+	alive = cohort_lock_process(task);
 	if (!alive)
 		return -ESRCH;
 	if (cohort_borrows_mm(alive)) {
-		task_unlock(alive);
+		cohort_unlock_process(alive);
 		return -EBUSY;
 	}
 	said = cohort_vnode_said(alive->mm);
@@ -221,7 +221,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
 	}
-	task_unlock(alive);
+	cohort_unlock_process(alive);
 	return err;
 }
 
