@@ -80,9 +80,14 @@ def test_what_is_made_goes_where_it_is_asked_for(own: bool, tmp_path: Path) -> N
     environment |= {"COHORT_OUT": str(out)} if own else {}
 
     def asked(*words: str) -> str:
-        argv = ("make", "-n", "-o", "packages", "-o", ".venv/installed", *words)
+        argv = ("make", "-n", "--no-print-directory", "-o", "packages", "-o", ".venv/installed")
         return subprocess.run(
-            argv, cwd=paths.ROOT, env=environment, text=True, capture_output=True, check=True
+            [*argv, *words],
+            cwd=paths.ROOT,
+            env=environment,
+            text=True,
+            capture_output=True,
+            check=True,
         ).stdout
 
     assert asked("run").endswith(f" --report {out}/report.html\n")
