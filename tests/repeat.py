@@ -130,6 +130,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # A command that is terminated ends its loops as one that is interrupted does.
+    # A command that is terminated ends its loops as one that is interrupted does, which a shell has
+    # its background jobs ignore.
+    signal(SIGINT, default_int_handler)
     signal(SIGTERM, default_int_handler)
     sys.exit(main())
