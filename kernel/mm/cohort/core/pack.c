@@ -324,20 +324,15 @@ static unsigned int cohort_pack_relieve(int nid)
 	return nr;
 }
 
-static bool cohort_pack_due(int nid)
-{
-	return cohort_node_excess(nid) || (cohort_packing() && cohort_node_short(nid, -1) >= 0);
-}
-
 static void cohort_pack_work(struct work_struct *work)
 {
 	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
 	unsigned int rounds = COHORT_PACK_ROUNDS, home;
-	bool vain = cohort_packing() && cohort_node_short(packer->nid, -1) >= 0;
+	bool few = cohort_packing() && cohort_node_short(packer->nid, -1) >= 0, vain;
 	struct cohort_room *room;
 
 	/* Each batch of reclaim wakes it: a run with nothing to do is none in vain. */
-	if (!cohort_pack_due(packer->nid)) {
+	if (!few && !cohort_node_excess(packer->nid)) {
 		WRITE_ONCE(packer->next, jiffies + HZ / 20);
 		return;
 	}
@@ -349,7 +344,7 @@ static void cohort_pack_work(struct work_struct *work)
 		cond_resched();
 	}
 	/* What owners have too much of may be of no block that can be given up: that puts nothing off. */
-	vain = vain && !home;
+	vain = few && !home;
 	packer->fails = vain ? min(packer->fails + 1, COHORT_PACK_DEFER) : 0;
 	/* Memory enough, but in pieces: pack what is in no block. */
 	if (vain)

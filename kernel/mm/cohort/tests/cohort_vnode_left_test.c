@@ -94,18 +94,6 @@ static void cohort_vnode_test_raised(struct kunit *test)
 	cohort_vnode_test_layout_end();
 }
 
-static nodemask_t *cohort_vnode_test_bind_own(gfp_t gfp, int *nid)
-{
-	nodemask_t both, *nodes;
-
-	preempt_disable();
-	current->flags &= ~PF_KTHREAD;
-	nodes = __cohort_vnode_bind(gfp, 0, nid, NULL, &both);
-	current->flags |= PF_KTHREAD;
-	preempt_enable();
-	return nodes;
-}
-
 /*
  * Inside a file system no process is killed for a request: the kernel's own goes on elsewhere,
  * as others wait for what its process holds.  Page cache stays.
@@ -114,18 +102,20 @@ static void cohort_vnode_test_journal(struct kunit *test)
 {
 	struct cohort_vnode *vn = &cohort_vnode_test_wide;
 	int own = MAX_NUMNODES - 1, cache = MAX_NUMNODES - 1;
+	nodemask_t both;
 
 	if (cohort_nr_vnodes || MAX_NUMNODES == 1)
 		kunit_skip(test, "there is a layout, or only one node");
 	vn->nodes = nodemask_of_node(0);
 	vn->nid = 0;
 	cohort_vnode_set_default(vn);
-	KUNIT_EXPECT_NULL(test, cohort_vnode_test_bind_own(GFP_NOFS | __GFP_NOFAIL, &own));
+	KUNIT_EXPECT_NULL(test, cohort_vnode_test_bind(GFP_NOFS | __GFP_NOFAIL, &own, NULL, &both));
 	KUNIT_EXPECT_EQ(test, own, 0);
-	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind_own(GFP_HIGHUSER_MOVABLE & ~__GFP_FS, &cache),
-			    &vn->nodes);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(GFP_HIGHUSER_MOVABLE & ~__GFP_FS, &cache,
+							 NULL, &both), &vn->nodes);
 	KUNIT_EXPECT_EQ(test, cache, 0);
-	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind_own(GFP_KERNEL, &own), &vn->nodes);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(GFP_KERNEL, &own, NULL, &both),
+			    &vn->nodes);
 	cohort_vnode_set_default(NULL);
 }
 

@@ -355,16 +355,14 @@ static void cohort_vnode_test_goes_bad(struct kunit *test)
 	cohort_vnode_test_layout_end();
 }
 
-/* Nodes for a request of a process with a policy for a node that its role has not. */
-static nodemask_t *cohort_vnode_test_bind(gfp_t gfp, int *nid, nodemask_t *both)
+nodemask_t *cohort_vnode_test_bind(gfp_t gfp, int *nid, nodemask_t *policy, nodemask_t *both)
 {
-	nodemask_t other = NODE_MASK_NONE, *nodes;
+	nodemask_t *nodes;
 
-	node_set(MAX_NUMNODES - 1, other);
 	/* Tests run in a thread of the kernel, which may go anywhere. */
 	preempt_disable();
 	current->flags &= ~PF_KTHREAD;
-	nodes = __cohort_vnode_bind(gfp, 0, nid, &other, both);
+	nodes = __cohort_vnode_bind(gfp, 0, nid, policy, both);
 	current->flags |= PF_KTHREAD;
 	preempt_enable();
 	return nodes;
@@ -379,7 +377,7 @@ static void cohort_vnode_test_preferred_many(struct kunit *test)
 	struct cohort_vnode *vn = &cohort_vnode_test_owner;
 	const gfp_t preferred = (GFP_KERNEL | __GFP_NOWARN) & ~__GFP_DIRECT_RECLAIM;
 	int nid = MAX_NUMNODES - 1;
-	nodemask_t both;
+	nodemask_t other = nodemask_of_node(MAX_NUMNODES - 1), both;
 
 	if (cohort_nr_vnodes || MAX_NUMNODES == 1)
 		kunit_skip(test, "there is a layout, or only one node");
@@ -387,10 +385,10 @@ static void cohort_vnode_test_preferred_many(struct kunit *test)
 	vn->nid = 0;
 	cohort_vnode_set_default(vn);
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(preferred, 0));
-	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(preferred, &nid, &both), &vn->nodes);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(preferred, &nid, &other, &both), &vn->nodes);
 	KUNIT_EXPECT_EQ(test, nid, 0);
 	nid = MAX_NUMNODES - 1;
-	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(GFP_KERNEL, &nid, &both), &vn->nodes);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_test_bind(GFP_KERNEL, &nid, &other, &both), &vn->nodes);
 	KUNIT_EXPECT_EQ(test, nid, 0);
 	cohort_vnode_set_default(NULL);
 }

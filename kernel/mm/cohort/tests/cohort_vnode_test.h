@@ -13,4 +13,7 @@
 struct cohort_vnode *cohort_vnode_test_layout(struct kunit *test);
 void cohort_vnode_test_layout_end(void);
 
+/* Nodes for a request of a process, whose policy names these nodes, NULL for none. */
+nodemask_t *cohort_vnode_test_bind(gfp_t gfp, int *nid, nodemask_t *policy, nodemask_t *both);
+
 #endif /* _MM_COHORT_TESTS_COHORT_VNODE_TEST_H */
