@@ -15,7 +15,12 @@ DIRECTORIES = (
     *("kernel", "patches", "configs", "guest", "workloads", "policies", "studies", "suites"),
 )
 DATA = "cohort/data"
-DESCRIBE = ("git", "describe", "--always", "--dirty", "--abbrev=12")
+DESCRIBE = ("git", "describe", "--always", "--abbrev=12")
+# As `cohort.runs.git_id` asks: documents are no change.
+CHANGES = (
+    *("git", "status", "--porcelain", "--untracked-files=no", "--", "."),
+    *(":(exclude)docs", ":(exclude)README.md"),
+)
 
 
 class DataHook(BuildHookInterface):
@@ -40,7 +45,10 @@ def _commit(root: Path) -> str:
     if not (root / ".git").exists():
         return ""
     try:
-        done = subprocess.run(DESCRIBE, cwd=root, text=True, capture_output=True, check=False)
+        commit, changes = (
+            subprocess.run(argv, cwd=root, text=True, capture_output=True, check=False).stdout
+            for argv in (DESCRIBE, CHANGES)
+        )
     except FileNotFoundError:
         return ""
-    return done.stdout.strip()
+    return f"{commit.strip()}-dirty" if commit and changes else commit.strip()

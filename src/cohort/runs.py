@@ -543,13 +543,20 @@ def _meta(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
 
 def git_id() -> str:
     """The checkout's commit, or a wheel's; `-dirty` with uncommitted changes, `unknown` outside
-    git."""
+    git. Documents are no change: no run reads them, and `cohort results` writes them between
+    runs."""
     if paths.CHECKOUT is None:
         return paths.COMMIT.read_text().strip() if paths.COMMIT.is_file() else "unknown"
     if not host.find("git"):
         return "unknown"
-    done = host.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=paths.CHECKOUT)
-    return done.stdout.strip() or "unknown"
+    named = host.run(["git", "describe", "--always", "--abbrev=12"], cwd=paths.CHECKOUT)
+    but = (":(exclude)docs", ":(exclude)README.md")
+    changed = host.run(
+        ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", *but],
+        cwd=paths.CHECKOUT,
+    )
+    commit = named.stdout.strip()
+    return f"{commit}-dirty" if commit and changed.stdout else commit or "unknown"
 
 
 def _sum_progress(totals: list[int], progress: Progress) -> Callable[[int], Progress]:

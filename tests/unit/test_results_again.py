@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cohort import paths, runs
+from cohort import host, paths, runs
 from cohort.errors import Failed, UsageError
 from cohort.results import again, collect, export
 from cohort.results.pages import Home
@@ -300,3 +300,25 @@ def test_guests_of_a_suite_take_no_jobs(
     done = cohort("results", "again", "day", "--jobs", "2")
     assert (done.code, "one after the other" in done.stderr) == (2, True)
     assert again.takes_jobs(small) and again.takes_jobs([*small, *day])
+
+
+def test_a_run_is_of_a_commit_though_its_documents_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cohort results` writes pages and records between two runs of a checkout."""
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    assert runs.git_id() == "unknown"
+    files = [tmp_path / name for name in ("docs/page.md", "README.md", "program.c")]
+    (tmp_path / "docs").mkdir()
+    for file in files:
+        file.write_text("as it was\n")
+    git = ("git", "-C", tmp_path, "-c", "user.name=x", "-c", "user.email=x")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "all")):
+        assert host.run([*git, *words]).returncode == 0
+    commit = runs.git_id()
+    for file in files[:2]:
+        file.write_text("made again\n")
+    (tmp_path / "log").write_text("of nothing\n")
+    assert len(commit) == 12 and runs.git_id() == commit
+    files[2].write_text("another\n")
+    assert runs.git_id() == f"{commit}-dirty"
