@@ -69,10 +69,6 @@ static void wanted(unsigned int order)
 {
 	unsigned long pages = 1UL << order, young;
 
-	EXPECT(!cohort_compact_wanted(0, order));
-	EXPECT(!cohort_compact_wanted(pages - 1, order));
-	EXPECT(cohort_compact_wanted(pages, order));
-	EXPECT(cohort_compact_wanted(pages + 1, order));
 	for (young = 0; young < pages; young++) {
 		EXPECT(!cohort_sweep_wanted(young, young, order));
 		EXPECT(!cohort_sweep_wanted(young + pages - 1, young, order));

@@ -164,7 +164,7 @@ void __cohort_class_changed(struct task_struct *task);
 	COHORT_WHEN(cohort_placing() || cohort_scope_enabled(), __cohort_class_changed(task))
 
 /* A batch of LRU reclaim is over; would it help to reclaim a folio now? */
-void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc);
+void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc, bool file);
 bool __cohort_spared(struct folio *folio, struct scan_control *sc, unsigned long skipped);
 #define cohort_shrink_cache(...) COHORT_WHEN(cohort_owners(), __cohort_shrink_cache(__VA_ARGS__))
 #define cohort_spared(...)	(cohort_pcpa_taking() && __cohort_spared(__VA_ARGS__))
@@ -222,8 +222,8 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 #define cohort_vnode_decides(nodemask) (cohort_vnode_enabled() && (nodemask))
 
 /* A new address space has the role of its parent's, and is a client as it was; exec, too. */
-void __cohort_mm_inherit(struct mm_struct *mm);
-#define cohort_mm_inherit(mm)	COHORT_WHEN(IS_ENABLED(CONFIG_COHORT), __cohort_mm_inherit(mm))
+void __cohort_mm_inherit(struct task_struct *task, struct mm_struct *mm);
+#define cohort_mm_inherit(...)	COHORT_WHEN(IS_ENABLED(CONFIG_COHORT), __cohort_mm_inherit(__VA_ARGS__))
 
 #ifdef CONFIG_COHORT
 /* Free pages that have an owner: no watermark counts them. */

@@ -470,6 +470,7 @@ void cohort_compact_work(struct work_struct *work);
 
 /* One part in so many of memory is kept ready as whole blocks. */
 #define COHORT_HEADROOM_PART	64
+#define COHORT_HEADROOM_OF_MEMORY	ULONG_MAX
 
 /* core/pack.c */
 extern unsigned long cohort_headroom;	/* pages of whole blocks kept ready, all nodes */

@@ -238,6 +238,7 @@ void __cohort_class_changed(struct task_struct *task)
 
 /**
  * __cohort_mm_inherit() - a process forks, or executes a program
+ * @task: the process, or its parent as long as that has no child
  * @mm: its new address space, NULL if it has that of its parent, or none
  *
  * oom_score_adj is inherited, too, and so is what it means.  An address space is made long
@@ -245,7 +246,7 @@ void __cohort_class_changed(struct task_struct *task)
  * program's does so under the task lock, a child's when it gets its number, under
  * tasklist_lock, which is held to give a role: no child is in between.
  */
-void __cohort_mm_inherit(struct mm_struct *mm)
+void __cohort_mm_inherit(struct task_struct *task, struct mm_struct *mm)
 {
 	u64 mask = (IS_ENABLED(CONFIG_COHORT_VNODE) ? COHORT_VNODE_BITS : 0) |
 		   (IS_ENABLED(CONFIG_COHORT_PCPA) ? BIT_ULL(COHORT_ENTITLED_BIT) : 0);
@@ -255,7 +256,7 @@ void __cohort_mm_inherit(struct mm_struct *mm)
 	if (mask && current->mm)
 		set_mask_bits(&mm->flags, mask, READ_ONCE(current->mm->flags) & mask);
 	if (cohort_scope_enabled())
-		cohort_scope_note(mm, READ_ONCE(current->signal->oom_score_adj));
+		cohort_scope_note(mm, READ_ONCE(task->signal->oom_score_adj));
 }
 
 #ifndef CONFIG_NUMA
@@ -385,7 +386,6 @@ static int __init cohort_init(void)
 	cohort_wq = alloc_workqueue("cohort", WQ_UNBOUND | WQ_FREEZABLE, 1);
 	if (!cohort_wq)
 		return -ENOMEM;
-	cohort_headroom = totalram_pages() / COHORT_HEADROOM_PART;
 	err = cohort_sysfs_init() ?: cohort_groups_init() ?:
 	      cohort_vnode_sysfs_init(cohort_kobj) ?: cohort_pcpa_sysfs_init(cohort_kobj);
 	/* Files that were made before one that failed switch things on that queue work. */

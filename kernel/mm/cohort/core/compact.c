@@ -30,10 +30,13 @@
 #define COHORT_MOVE_COST	8U
 #define COHORT_MAPPED_COST	16
 
+/* How long the pages of a block may take to move: a request, or suspend, may wait for it. */
+#define COHORT_MOVE_TIME	(HZ / 10)
+
 /* The emptiest blocks of a room that may be emptied now. */
 static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_block **cand)
 {
-	struct cohort_block *blk, *young = room->young;
+	struct cohort_block *blk, *next, *young = room->young;
 	unsigned int b, nr = 0, resting;
 	unsigned long flags;
 
@@ -43,7 +46,11 @@ static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_bl
 		goto out;
 	for (b = COHORT_BUCKETS - 1; b; b--) {
 		resting = 0;
-		list_for_each_entry(blk, &room->list[b], node) {
+		list_for_each_entry_safe(blk, next, &room->list[b], node) {
+			/* Strangers have been here. */
+			cohort_block_place(blk);
+			if (blk->bucket != b)
+				continue;
 			/* Around a remnant there are other people's pages. */
 			if (blk == young || blk->order != cohort_block_order() ||
 			    time_before(jiffies, blk->retry)) {
@@ -253,11 +260,13 @@ unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
 
 /*
  * Where pages that move go, a batch at a time: free pages of a room; and if they come
- * from another one, of one more block, and last of the fuller blocks of that room.
+ * from another one, of one more block, and last of the fuller blocks of that room.  None
+ * after @end: to unmap a page that thousands map takes milliseconds.
  */
 struct cohort_targets {
 	struct cohort_room *room;
 	struct cohort_room *from;
+	unsigned long end;
 	bool grown;
 	struct page *page[COHORT_ROUND];
 	unsigned int nr;
@@ -285,6 +294,8 @@ static struct folio *cohort_target_take_noprof(struct folio *src, unsigned long 
 	for (;;) {
 		struct page *page;
 
+		if (time_after(jiffies, to->end))
+			return NULL;
 		if (!to->nr)
 			to->nr = cohort_targets_find(to);
 		if (!to->nr)
@@ -353,7 +364,7 @@ static unsigned int cohort_targets_fill(struct cohort_targets *to, struct list_h
 unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
 			     struct list_head *list, bool may_wait)
 {
-	struct cohort_targets to = { .room = room, .from = from };
+	struct cohort_targets to = { .room = room, .from = from, .end = jiffies + COHORT_MOVE_TIME };
 	struct folio *folio, *next;
 	LIST_HEAD(wait);
 	unsigned int moved;
@@ -488,7 +499,7 @@ void cohort_compact_work(struct work_struct *work)
 
 	/* It may be in front again.  Pages in another CPU's LRU batch cannot be isolated. */
 	if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
-	    cohort_compact_wanted(cohort_domain_free(dom), cohort_block_order())) {
+	    cohort_sweep_wanted(cohort_domain_free(dom), 0, cohort_block_order())) {
 		cohort_pack_drain();
 		/* That takes a while. */
 		if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&

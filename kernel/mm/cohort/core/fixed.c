@@ -28,7 +28,7 @@ int cohort_keeper_on(const struct cohort_keeper *keeper)
 	int err;
 
 	mutex_lock(&cohort_mutex);
-	err = cohort_spans_init() ?: cohort_zones_init();
+	err = cohort_zones_init() ?: cohort_spans_init();
 	if (!err) {
 		cohort_keeper = keeper;
 		cohort_owner_switch(&cohort_key, true);

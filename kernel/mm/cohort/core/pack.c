@@ -48,7 +48,7 @@ struct cohort_packer {
 	unsigned int fails;
 };
 
-unsigned long cohort_headroom __read_mostly;
+unsigned long cohort_headroom __read_mostly = COHORT_HEADROOM_OF_MEMORY;
 static struct cohort_packer *cohort_packers[MAX_NUMNODES];
 
 /**
@@ -76,11 +76,15 @@ unsigned long cohort_whole(struct zone *zone)
 /**
  * cohort_zone_headroom() - a zone's part of the headroom, in pages
  * @zone: the zone
+ *
+ * What was not set to a size is a part of memory, which comes and goes.
  */
 unsigned long cohort_zone_headroom(struct zone *zone)
 {
-	return mult_frac(READ_ONCE(cohort_headroom), zone_managed_pages(zone),
-			 totalram_pages());
+	unsigned long all = READ_ONCE(cohort_headroom), managed = zone_managed_pages(zone);
+
+	return all == COHORT_HEADROOM_OF_MEMORY ? managed / COHORT_HEADROOM_PART :
+	       mult_frac(all, managed, totalram_pages());
 }
 
 /**
@@ -189,11 +193,22 @@ static bool cohort_fewer_holes(const struct cohort_holes *a, const struct cohort
 	return a->nr < b->nr || (a->nr == b->nr && a->room < b->room);
 }
 
+/* What a room is looked for: to pack it, as whole blocks are few, or holes many; or to give up. */
+enum cohort_look_for { COHORT_FOR_BLOCKS, COHORT_FOR_HOLES, COHORT_FOR_RELIEF };
+
+/* The cache is swept by reclaim, which also drops pages: it is packed where none is asked for. */
+static bool cohort_packed(const struct cohort_domain *dom, enum cohort_look_for what)
+{
+	return what == COHORT_FOR_RELIEF ||
+	       (!cohort_unmovable(dom) &&
+		(what == COHORT_FOR_HOLES || dom->kind != COHORT_CACHE));
+}
+
 /*
- * The room of a node that has most holes, or if @below is told what comes behind that: of
- * all, or of those that can be packed now; in zones up to @top.
+ * The room of a node that has most holes, or if @below is told what comes behind that, in
+ * zones up to @top.  One that is to be packed does not rest.
  */
-static struct cohort_room *cohort_most_holes(int nid, int top, bool all,
+static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_for what,
 					     const struct cohort_holes *below)
 {
 	struct cohort_holes most = { .nr = cohort_pages() };
@@ -203,8 +218,7 @@ static struct cohort_room *cohort_most_holes(int nid, int top, bool all,
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		/* The cache is swept by reclaim, which also drops pages. */
-		if (!all && (cohort_unmovable(dom) || dom->kind == COHORT_CACHE))
+		if (!cohort_packed(dom, what))
 			continue;
 		for (i = nid * MAX_NR_ZONES; i <= nid * MAX_NR_ZONES + top; i++) {
 			struct cohort_room *room = READ_ONCE(dom->room[i]);
@@ -214,7 +228,8 @@ static struct cohort_room *cohort_most_holes(int nid, int top, bool all,
 				holes.nr = READ_ONCE(room->nr_free);
 			if (cohort_fewer_holes(&holes, &most) ||
 			    (below && !cohort_fewer_holes(&holes, below)) ||
-			    (!all && time_before(jiffies, READ_ONCE(room->retry))))
+			    (what != COHORT_FOR_RELIEF &&
+			     time_before(jiffies, READ_ONCE(room->retry))))
 				continue;
 			most = holes;
 			found = room;
@@ -231,7 +246,7 @@ static bool cohort_pack_room(struct cohort_room *room)
 {
 	unsigned int blocks = 0, moved = 0;
 	/* A file system in user space may keep a page of the cache locked for good. */
-	bool wait = room->dom->kind != COHORT_HOT;
+	bool wait = room->dom->kind != COHORT_HOT && room->dom->kind != COHORT_CACHE;
 	bool tried = cohort_compact_block(room, wait, &blocks, &moved);
 
 	count_vm_events(COHORT_PACK, blocks);
@@ -271,17 +286,6 @@ static int cohort_node_short(int nid, int above)
 	return -1;
 }
 
-/* From below: where the low zones have nothing to pack, the next one has its turn. */
-static struct cohort_room *cohort_pack_next(int nid)
-{
-	struct cohort_room *room = NULL;
-	int top = -1;
-
-	while (!room && (top = cohort_node_short(nid, top)) >= 0)
-		room = cohort_most_holes(nid, top, false, NULL);
-	return room;
-}
-
 /**
  * cohort_node_excess() - have owners more free pages of a node than they may keep from others?
  * @nid: the node
@@ -300,6 +304,22 @@ bool cohort_node_excess(int nid)
 }
 
 /*
+ * From below: where the low zones have nothing to pack, the next one has its turn.  And
+ * whatever there is while owners have too much: no process has a first block meanwhile.
+ */
+static struct cohort_room *cohort_pack_next(int nid)
+{
+	struct cohort_room *room = NULL;
+	int top = -1;
+
+	while (!room && (top = cohort_node_short(nid, top)) >= 0)
+		room = cohort_most_holes(nid, top, COHORT_FOR_BLOCKS, NULL);
+	if (!room && cohort_node_excess(nid))
+		room = cohort_most_holes(nid, MAX_NR_ZONES - 1, COHORT_FOR_HOLES, NULL);
+	return room;
+}
+
+/*
  * Memory that a process has freed around pages that are pinned is free, but only for what
  * breaches; and reclaim would go on in front of it.
  */
@@ -310,7 +330,8 @@ static unsigned int cohort_pack_relieve(int nid)
 	struct cohort_room *room;
 
 	while (rounds-- && cohort_node_excess(nid) &&
-	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, true, &below))) {
+	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, COHORT_FOR_RELIEF,
+						&below))) {
 		given = cohort_room_relieve(room, COHORT_RELIEF);
 		/* Its blocks are in use by more than half: the next one. */
 		if (!given) {

@@ -57,7 +57,8 @@ static int cohort_scheme_on(const struct cohort_scheme *scheme)
 		       scheme->name, *scheme->order);
 		return -EINVAL;
 	}
-	err = cohort_table_init(*scheme->order) ?: cohort_zones_init() ?: scheme->init();
+	/* Memory that comes from here on tells of itself. */
+	err = cohort_zones_init() ?: cohort_table_init(*scheme->order) ?: scheme->init();
 	if (err) {
 		pr_err("%s: no memory for the frame table, staying off\n", scheme->name);
 		return err;

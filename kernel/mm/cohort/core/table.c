@@ -287,6 +287,10 @@ int cohort_memory_notify(struct notifier_block *nb, unsigned long action, void *
 		mutex_unlock(&cohort_table_mutex);
 		break;
 	case MEM_ONLINE:
+		/* A scheme may have been switched on meanwhile, before the zone was told. */
+		mutex_lock(&cohort_table_mutex);
+		cohort_table_cover(mem->start_pfn, end);
+		mutex_unlock(&cohort_table_mutex);
 		cohort_zones_make();
 		cohort_rooms_all();
 		break;

@@ -361,8 +361,9 @@ static unsigned int cohort_cpb_fill(const struct cohort_request *rq,
 		return 0;
 	if (!cohort_buddy_has(zone, order + COHORT_AHEAD))
 		wakeup_kcompactd(zone->zone_pgdat, order + COHORT_AHEAD, idx);
-	nr = cohort_cpb_take(room, COHORT_REFILL_PAGES, low_wmark_pages(zone) + cohort_pages(),
-			     idx, set);
+	/* What this CPU's buffer is not of the zone for would all go back. */
+	nr = cohort_cpb_take(room, raw_cpu_read(cohort_cpb.zone) == zone ? COHORT_REFILL_PAGES : 1,
+			     low_wmark_pages(zone) + cohort_pages(), idx, set);
 	if (!nr) {
 		if (rq->gfp & __GFP_KSWAPD_RECLAIM)
 			wakeup_kswapd(zone, rq->gfp, 0, idx);

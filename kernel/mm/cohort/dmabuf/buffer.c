@@ -60,19 +60,33 @@ void cohort_buffer_zero(struct page *page, unsigned long nr)
 }
 
 /*
+ * The nearest node that the task's role has; none for tasks with a memory policy, and those
+ * whose cpuset has other nodes: they get what is free in theirs.
+ */
+static int cohort_buffer_node(void)
+{
+	int nid = numa_mem_id();
+
+	if (cohort_vnode_enabled())
+		nid = cohort_vnode_home(nid);
+	return !cohort_task_policy() &&
+	       cpuset_zone_allowed(NODE_DATA(nid)->node_zones,
+				   current_gfp_context(GFP_HIGHUSER)) ? nid : NUMA_NO_NODE;
+}
+
+/*
  * The heap asks for large pages without __GFP_RECLAIM, and so without telling
  * kswapd.  Where they are rare that does not matter: the single pages asked
  * for next tell it.  Where a whole buffer is made of large ones nothing would,
  * until memory is down to the min watermark and a task has to reclaim for itself.
  */
-static void cohort_buffer_wake_kswapd(void)
+static void cohort_buffer_wake_kswapd(int nid)
 {
 	enum zone_type idx = gfp_zone(GFP_HIGHUSER);
 	struct zoneref *z;
 	struct zone *zone;
 
-	z = first_zones_zonelist(node_zonelist(numa_node_id(), GFP_HIGHUSER),
-				 idx, NULL);
+	z = first_zones_zonelist(node_zonelist(nid, GFP_HIGHUSER), idx, NULL);
 	zone = zonelist_zone(z);
 	if (zone && cohort_blocks_short(zone)) {
 		cohort_pack_wake(zone->zone_pgdat);
@@ -95,21 +109,6 @@ void cohort_buffer_done(struct page *page, unsigned long nr, int order)
 }
 
 /*
- * Room for a large piece, in the nearest node that the task's role has.  Tasks with a
- * memory policy, and those whose cpuset has other nodes, get what is free in theirs.
- */
-static bool cohort_buffer_room(void)
-{
-	gfp_t gfp = current_gfp_context(GFP_HIGHUSER);
-	int nid = numa_mem_id();
-
-	if (cohort_vnode_enabled())
-		nid = cohort_vnode_home(nid);
-	return !cohort_task_policy() && cpuset_zone_allowed(NODE_DATA(nid)->node_zones, gfp) &&
-	       cohort_region_drop(nid, gfp);
-}
-
-/*
  * The heap asks for large pieces with neither reclaim nor compaction.  With the
  * switch on it compacts once for each: its flags have __GFP_NORETRY.
  */
@@ -124,14 +123,18 @@ static gfp_t cohort_buffer_flags(gfp_t gfp, unsigned int order)
 static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 {
 	struct page *page;
+	int nid;
 
 	if (!cohort_region_enabled())
 		return alloc_pages_noprof(cohort_buffer_flags(gfp, order), order);
 	if (!order)
 		return cohort_vmalloc_page_noprof(gfp, NUMA_NO_NODE);
-	cohort_buffer_wake_kswapd();
+	nid = cohort_buffer_node();
+	if (nid != NUMA_NO_NODE)
+		cohort_buffer_wake_kswapd(nid);
 	page = alloc_pages_noprof(gfp, order);
-	if (!page && order <= cohort_block_order() && cohort_buffer_room())
+	if (!page && nid != NUMA_NO_NODE && order <= cohort_block_order() &&
+	    cohort_region_drop(nid, current_gfp_context(GFP_HIGHUSER)))
 		page = alloc_pages_noprof(gfp, order);
 	return page;
 }

@@ -109,6 +109,7 @@ static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 	}
 	while (left) {
 		struct page *page = NULL;
+		unsigned int order;
 
 		if (fatal_signal_pending(current)) {
 			cohort_heap_free_list(pages);
@@ -127,10 +128,12 @@ static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 				cohort_heap_free_list(pages);
 				return -ENOMEM;
 			}
-			max_other = compound_order(page);
 		}
 		list_add_tail(&page->lru, pages);
-		left -= 1UL << compound_order(page);
+		order = compound_order(page);
+		left -= 1UL << order;
+		if (!area)
+			max_other = cohort_buffer_order(order, left << PAGE_SHIFT);
 		nr++;
 		cond_resched();
 	}

@@ -108,16 +108,31 @@ static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
 		;
 }
 
+/*
+ * Is any page of a memory cgroup protected?  The root counts what its children use of theirs,
+ * without which no group further down is.
+ */
+static bool cohort_protects(void)
+{
+#ifdef CONFIG_MEMCG
+	return !mem_cgroup_disabled() &&
+	       (atomic_long_read(&root_mem_cgroup->memory.children_min_usage) > 0 ||
+		atomic_long_read(&root_mem_cgroup->memory.children_low_usage) > 0);
+#else
+	return false;
+#endif
+}
+
 /**
  * cohort_protect() - how much of each memory cgroup is protected now
  *
- * As direct reclaim does before it asks which ones are.
+ * As direct reclaim does before it asks which ones are; a walk only where some are.
  */
 void cohort_protect(void)
 {
 	struct mem_cgroup *memcg;
 
-	if (mem_cgroup_disabled())
+	if (!cohort_protects())
 		return;
 	memcg = mem_cgroup_iter(NULL, NULL, NULL);
 	do {
@@ -154,7 +169,6 @@ bool cohort_region_drop(int nid, gfp_t gfp)
 	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(gfp);
 	flags = memalloc_noreclaim_save();
-	cohort_protect();
 	/* A search that finds no region has reclaimed nothing, and is no stall. */
 	if (cohort_sweep_one(NODE_DATA(nid), &sc, &freed))
 		__count_zid_vm_events(ALLOCSTALL, sc.reclaim_idx, 1);
@@ -192,18 +206,22 @@ bool __cohort_spared(struct folio *folio, struct scan_control *sc, unsigned long
  * limit must not evict pages of the others.  File pages move only where file
  * system calls are allowed.
  */
-static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control *sc)
+static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control *sc, bool file)
 {
 	if (cgroup_reclaim(sc) || !(sc->gfp_mask & __GFP_FS))
 		return;
 	/*
 	 * A task that reclaims for itself has dropped its batch already; it
-	 * only needs the pages free, and the others stay cached.
+	 * only needs the pages free, and the others stay cached.  Where reclaim
+	 * chooses anonymous pages it spares files, and a sweep would drop them.
 	 */
-	if (current_is_kswapd())
-		cohort_sweep(pgdat, sc);
-	else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE)
-		cohort_region_room(pgdat->node_id, sc->reclaim_idx);
+	if (current_is_kswapd()) {
+		if (file)
+			cohort_sweep(pgdat, sc);
+	} else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE &&
+		   cohort_region_room(pgdat->node_id, sc->reclaim_idx)) {
+		sc->nr_reclaimed += cohort_pages();
+	}
 	cohort_pack_wake(pgdat);
 }
 
@@ -211,17 +229,18 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
  * __cohort_shrink_cache() - reclaim whole regions of the cache domain, fill the area
  * @pgdat: node under reclaim
  * @sc: the reclaim
+ * @file: was the batch of file pages?
  *
  * Called after a batch of LRU reclaim with no lock held.  Without it, cache
  * pages freed one by one would park in half-used regions, free memory would
  * not rise, and reclaim would not stop.
  */
-void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc)
+void __cohort_shrink_cache(struct pglist_data *pgdat, struct scan_control *sc, bool file)
 {
 	if (cohort_pcpa_taking())
 		cohort_pull(pgdat, sc);
 	if (cohort_region_enabled())
-		cohort_shrink_regions(pgdat, sc);
+		cohort_shrink_regions(pgdat, sc, file);
 	else if (cohort_enabled())
 		cohort_pack_wake(pgdat);
 }

@@ -134,25 +134,15 @@ enum cohort_class cohort_class_of(int oom_score_adj)
 }
 
 /**
- * cohort_sweep_wanted() - is a region's worth of the cache domain parked?
- * @nr_parked: parked pages of the cache domain
+ * cohort_sweep_wanted() - can a block be emptied into others of its domain?
+ * @nr_parked: parked pages of the domain
  * @young_parked: of these, pages of the block being filled right now
- * @order: order of a region
+ * @order: order of a block
  *
- * Below that, emptying one region would not leave room for its survivors.
+ * Below that, emptying one would not leave room for its survivors.
  */
 bool cohort_sweep_wanted(unsigned long nr_parked, unsigned int young_parked,
 			 unsigned int order)
 {
 	return nr_parked - young_parked >= 1UL << order;
-}
-
-/**
- * cohort_compact_wanted() - can compaction free a block of this domain?
- * @nr_parked: parked pages of the domain
- * @order: order of a block
- */
-bool cohort_compact_wanted(unsigned long nr_parked, unsigned int order)
-{
-	return nr_parked >= 1UL << order;
 }

@@ -73,6 +73,5 @@ int cohort_parse_schemes(const char *text, unsigned int *schemes);
 enum cohort_class cohort_class_of(int oom_score_adj);
 bool cohort_sweep_wanted(unsigned long nr_parked, unsigned int young_parked,
 			 unsigned int order);
-bool cohort_compact_wanted(unsigned long nr_parked, unsigned int order);
 
 #endif /* _MM_COHORT_ARITH_H */

@@ -36,8 +36,8 @@
 /* Pages moved in a turn for no other reason than that they are used. */
 #define TIDY_HOT	128U
 
-/* Those of a batch that are not unmapped after so long have to wait for another turn. */
-#define TIDY_UNMAP	(HZ / 20)
+/* What is not unmapped after so long has to wait for another turn, and other work for this one. */
+#define TIDY_TURN	(HZ / 4)
 
 /* Turns without anything to do after which it sleeps until pages are taken again. */
 #define TIDY_TURNS	40U
@@ -354,6 +354,7 @@ static int cohort_tidy_once(void)
 {
 	/* After a longer pause as many more: a dirty page waits no longer. */
 	unsigned long look = TIDY_LOOK * (tidy_pause / TIDY_PAUSE);
+	unsigned long end = jiffies + TIDY_TURN;
 	unsigned int heat = TIDY_HOT;
 	int moved = 0, out;
 	bool there;
@@ -363,12 +364,12 @@ static int cohort_tidy_once(void)
 		LIST_HEAD(list);
 
 		there = cohort_tidy_collect(&list, &look, &heat);
-		out = cohort_move_out(&list, false, jiffies + TIDY_UNMAP);
+		out = cohort_move_out(&list, false, end);
 		if (out)
 			cohort_pull_in(out, 0);
 		moved += out;
 		cond_resched();
-	} while (there && look);
+	} while (there && look && time_before(jiffies, end));
 	return there ? moved : -1;
 }
 

@@ -24,7 +24,7 @@
  */
 static bool cohort_cache_wanted(const struct cohort_room *room)
 {
-	return room && cohort_compact_wanted(READ_ONCE(room->nr_free), cohort_block_order() + 1);
+	return room && cohort_sweep_wanted(READ_ONCE(room->nr_free), 0, cohort_block_order() + 1);
 }
 
 /* Of a node's zones the highest first: it is what most requests can use. */
@@ -96,6 +96,9 @@ struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx,
 
 	if (!room)
 		return NULL;
+	/* kswapd's walk over memory cgroups has told it. */
+	if (!current_is_kswapd())
+		cohort_protect();
 	cohort_isolate(*blk, &list);
 	list_for_each_entry_safe(folio, next, &list, lru)
 		list_move_tail(&folio->lru,

@@ -99,10 +99,16 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 		return 0;
 	if (few)
 		cohort_pack_wake(zone->zone_pgdat);
-	/* What is free in a block that one page holds is in no process's account. */
-	if (!READ_ONCE(room->nr_blocks) && rq->dom->kind == COHORT_PROCESS &&
-	    cohort_node_excess(zone_to_nid(zone)))
+	/*
+	 * What is free in a block that one page holds is in no process's account.  Packing
+	 * works the excess off, so that this does not last.
+	 */
+	if (rq->dom->kind == COHORT_PROCESS && !READ_ONCE(room->nr_blocks) &&
+	    cohort_node_excess(zone_to_nid(zone)) && !cohort_domain_blocks(rq->dom)) {
+		if (may_wake)
+			cohort_pack_wake(zone->zone_pgdat);
 		return 0;
+	}
 	/* The lock is not taken in vain for each page while the mark is not met. */
 	if (cohort_buddy_has(zone, cohort_block_order())) {
 		mark = cohort_region_mark(rq->dom, zone);

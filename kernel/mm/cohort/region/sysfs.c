@@ -24,7 +24,11 @@ COHORT_ATTR_RO(cohort_region, order);
 static ssize_t cohort_region_headroom_kb_show(struct kobject *kobj,
 					      struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%lu\n", COHORT_KB(READ_ONCE(cohort_headroom)));
+	unsigned long nr = READ_ONCE(cohort_headroom);
+
+	if (nr == COHORT_HEADROOM_OF_MEMORY)
+		nr = totalram_pages() / COHORT_HEADROOM_PART;
+	return sysfs_emit(buf, "%lu\n", COHORT_KB(nr));
 }
 
 static ssize_t cohort_region_headroom_kb_store(struct kobject *kobj,

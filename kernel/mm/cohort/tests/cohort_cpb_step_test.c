@@ -340,6 +340,31 @@ static void cohort_cpb_test_relieve_strangers(struct kunit *test)
 	cohort_test_release(&pieces, cohort_buddy_give);
 }
 
+/* Nor are they chosen to be emptied, in the place of those with free pages. */
+static void cohort_cpb_test_pick_strangers(struct kunit *test)
+{
+	unsigned int i, pages = cohort_pages();
+	struct cohort_test *ct = test->priv;
+	struct cohort_block *blk;
+	LIST_HEAD(pieces);
+
+	cohort_test_take(test, 12 * pages);
+	KUNIT_ASSERT_EQ(test, cohort_domain_blocks(ct->dom), 12);
+	for (i = 0; i < 9; i++) {
+		cohort_test_free(test, i * pages + 4, pages - 4);
+		cohort_cpb_test_isolate(cohort_test_block(ct->page[i * pages]), &pieces);
+	}
+	for (; i < 12; i++)
+		cohort_test_free(test, i * pages, pages / 2);
+	blk = cohort_pick_victim(cohort_test_room(test));
+	KUNIT_EXPECT_NOT_NULL(test, blk);
+	if (blk) {
+		KUNIT_EXPECT_EQ(test, blk->nr_free, pages / 2);
+		cohort_unpick(cohort_test_room(test), blk);
+	}
+	cohort_test_release(&pieces, cohort_buddy_give);
+}
+
 /* Eight sets have many free pages, but no piece of order 3; the last one, with fewer, has. */
 static void cohort_cpb_test_behind(struct kunit *test, unsigned int nr)
 {
@@ -521,6 +546,7 @@ static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_a6_strangers),
 	KUNIT_CASE(cohort_cpb_test_a6_behind),
 	KUNIT_CASE(cohort_cpb_test_relieve_strangers),
+	KUNIT_CASE(cohort_cpb_test_pick_strangers),
 	KUNIT_CASE(cohort_cpb_test_excludes_region),
 	KUNIT_CASE(cohort_cpb_test_orders),
 	KUNIT_CASE(cohort_cpb_test_off_and_on),

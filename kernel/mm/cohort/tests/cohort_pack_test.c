@@ -170,6 +170,65 @@ static void cohort_pack_test_excess_in_vain(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, drained);
 }
 
+/* Holes that are not worth giving a block up for are packed while owners have too much. */
+static void cohort_pack_test_excess_is_packed(struct kunit *test)
+{
+	unsigned int i, pages = 8 * cohort_pages(), before, after;
+	unsigned long headroom = cohort_headroom, addr = cohort_test_map(test, pages);
+	struct cohort_domain *dom;
+	struct zone *zone;
+
+	cohort_test_grow_up(test);
+	cohort_test_touch(test, addr, pages);
+	for (i = 0; i < pages; i++)
+		if (i % 8 < 3)
+			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	lru_add_drain_all();
+	dom = current->mm->cohort;
+	cohort_domain_drain(dom);
+	before = cohort_domain_blocks(dom);
+	KUNIT_ASSERT_GT(test, before, 4);
+	zone = cohort_pack_test_largest(dom)->zone;
+	WRITE_ONCE(cohort_headroom, 0);
+	cohort_pack_test_excess(zone, 1);
+	/* The last runs may have put it off. */
+	for (i = 0; i < 70 && cohort_domain_blocks(dom) >= before; i++) {
+		cohort_pack_wake(zone->zone_pgdat);
+		flush_workqueue(cohort_wq);
+		msleep(60);
+	}
+	after = cohort_domain_blocks(dom);
+	cohort_pack_test_excess(zone, -1);
+	WRITE_ONCE(cohort_headroom, headroom);
+	KUNIT_EXPECT_LT(test, after, before);
+}
+
+static unsigned long cohort_pack_test_headroom(void)
+{
+	unsigned long sum = 0;
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		sum += cohort_zone_headroom(zone);
+	return sum;
+}
+
+/* Memory that a balloon has taken is not in the part of memory that is kept ready. */
+static void cohort_pack_test_balloon(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	struct zone *zone = cohort_pack_test_zone(test);
+	long nr = zone_managed_pages(zone) / 2;
+	unsigned long sum;
+
+	KUNIT_ASSERT_EQ(test, cohort_headroom, COHORT_HEADROOM_OF_MEMORY);
+	adjust_managed_page_count(ct->page[0], -nr);
+	sum = cohort_pack_test_headroom();
+	KUNIT_EXPECT_LE(test, sum, totalram_pages() / COHORT_HEADROOM_PART);
+	adjust_managed_page_count(ct->page[0], nr);
+	KUNIT_EXPECT_GT(test, cohort_pack_test_headroom(), sum);
+}
+
 /* The marks are written one by one, the lower ones first. */
 static void cohort_pack_test_marks(struct kunit *test)
 {
@@ -189,6 +248,8 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_relieves_unmovable),
 	KUNIT_CASE(cohort_pack_test_no_first_block),
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_in_vain),
+	KUNIT_CASE_SLOW(cohort_pack_test_excess_is_packed),
+	KUNIT_CASE(cohort_pack_test_balloon),
 	KUNIT_CASE(cohort_pack_test_marks),
 	{}
 };

@@ -513,10 +513,10 @@ static void cohort_vnode_test_exec(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, old);
 	old->flags |= 2UL << COHORT_VNODE_SHIFT;
 	new->flags = 1UL << COHORT_VNODE_SHIFT | BIT(COHORT_VNODE_LEFT) | 1;
-	__cohort_mm_inherit(new);
+	__cohort_mm_inherit(current, new);
 	KUNIT_EXPECT_EQ_MSG(test, cohort_vnode_number(new), 1u, "a thread of the kernel has none");
 	kthread_use_mm(old);
-	__cohort_mm_inherit(new);
+	__cohort_mm_inherit(current, new);
 	kthread_unuse_mm(old);
 	KUNIT_EXPECT_EQ(test, cohort_vnode_number(new), 2u);
 	KUNIT_EXPECT_FALSE(test, test_bit(COHORT_VNODE_LEFT, &new->flags));
