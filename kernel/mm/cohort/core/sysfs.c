@@ -22,17 +22,14 @@ struct kobject *cohort_kobj;
  * @min: smallest number that is taken
  * @max: largest one
  *
- * Return: @len, -EINVAL beyond the bounds, or what kstrtouint() says.
+ * Return: @len, or -EINVAL for what is no number within the bounds.
  */
 ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
 			  unsigned int min, unsigned int max)
 {
 	unsigned int number;
-	int err = kstrtouint(buf, 10, &number);
 
-	if (err)
-		return err;
-	if (number < min || number > max)
+	if (kstrtouint(buf, 10, &number) || number < min || number > max)
 		return -EINVAL;
 	WRITE_ONCE(*value, number);
 	return len;
@@ -46,17 +43,14 @@ ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
  * @min: smallest size that is taken, in KiB
  * @max: largest one
  *
- * Return: @len, -EINVAL beyond the bounds, or what kstrtoul() says.
+ * Return: @len, or -EINVAL for what is no number within the bounds.
  */
 ssize_t cohort_store_kb(const char *buf, size_t len, unsigned long *pages,
 			unsigned long min, unsigned long max)
 {
 	unsigned long kb;
-	int err = kstrtoul(buf, 10, &kb);
 
-	if (err)
-		return err;
-	if (kb < min || kb > max)
+	if (kstrtoul(buf, 10, &kb) || kb < min || kb > max)
 		return -EINVAL;
 	WRITE_ONCE(*pages, kb >> (PAGE_SHIFT - 10));
 	return len;

@@ -25,10 +25,8 @@ static ssize_t cohort_cpb_order_store(struct kobject *kobj,
 				      const char *buf, size_t len)
 {
 	unsigned int order;
-	int err = kstrtouint(buf, 10, &order);
+	int err = kstrtouint(buf, 10, &order) ? -EINVAL : cohort_cpb_set_order(order);
 
-	if (!err)
-		err = cohort_cpb_set_order(order);
 	return err ?: len;
 }
 COHORT_ATTR_RW(cohort_cpb, order);

@@ -23,6 +23,7 @@
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
+#include <linux/stringify.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
 
@@ -510,6 +511,13 @@ int cohort_pcpa_entitle(struct task_struct *task, bool on)
 
 /* at boot */
 
+static int __init cohort_boot_refuse(const char *name, const char *text, const char *why)
+{
+	pr_err("%s=%s: %s; staying off\n", name, text ?: "", why);
+	boot_bad = true;
+	return 0;
+}
+
 static int __init cohort_boot_size(const char *name, char *text, struct boot_size *boot)
 {
 	const char *why = "given twice";
@@ -517,11 +525,7 @@ static int __init cohort_boot_size(const char *name, char *text, struct boot_siz
 	if (!boot->given)
 		why = text ? cohort_pcpa_parse(text, &boot->size, &boot->base) : "no size";
 	boot->given = true;
-	if (why) {
-		pr_err("%s=%s: %s; staying off\n", name, text ?: "", why);
-		boot_bad = true;
-	}
-	return 0;
+	return why ? cohort_boot_refuse(name, text, why) : 0;
 }
 
 static int __init cohort_pcpa_size_setup(char *text)
@@ -540,11 +544,8 @@ static int __init cohort_pcpa_node_setup(char *text)
 {
 	int nid;
 
-	if (!text || kstrtoint(text, 10, &nid) || nid < 0 || nid >= MAX_NUMNODES) {
-		pr_err("cohort.pcpa_node=%s: no node; staying off\n", text ?: "");
-		boot_bad = true;
-		return 0;
-	}
+	if (!text || kstrtoint(text, 10, &nid) || nid < 0 || nid >= MAX_NUMNODES)
+		return cohort_boot_refuse("cohort.pcpa_node", text, "no node");
 	cohort_pcpa_node = nid;
 	return 0;
 }
@@ -555,11 +556,8 @@ static int __init cohort_pcpa_below_setup(char *text)
 	u64 end, base;
 
 	if (!text || cohort_pcpa_parse(text, &end, &base) || base != COHORT_ANY_BASE ||
-	    !PHYS_PFN(end)) {
-		pr_err("cohort.pcpa_below=%s: no address; staying off\n", text ?: "");
-		boot_bad = true;
-		return 0;
-	}
+	    !PHYS_PFN(end))
+		return cohort_boot_refuse("cohort.pcpa_below", text, "no address");
 	cohort_pcpa_below = PHYS_PFN(end);
 	return 0;
 }
@@ -569,12 +567,9 @@ static int __init cohort_pcpa_min_order_setup(char *text)
 {
 	long order;
 
-	if (!text || kstrtol(text, 10, &order) || !cohort_pcpa_order_ok(order)) {
-		pr_err("cohort.pcpa_min_order=%s: expected 0 to %d; staying off\n", text ?: "",
-		       COHORT_CHUNK_ORDER);
-		boot_bad = true;
-		return 0;
-	}
+	if (!text || kstrtol(text, 10, &order) || !cohort_pcpa_order_ok(order))
+		return cohort_boot_refuse("cohort.pcpa_min_order", text,
+					  "expected 0 to " __stringify(COHORT_CHUNK_ORDER));
 	cohort_pcpa_min_order = order;
 	return 0;
 }
@@ -584,12 +579,9 @@ static int __init cohort_pcpa_timer_ms_setup(char *text)
 {
 	unsigned int ms;
 
-	if (!text || kstrtouint(text, 10, &ms) || !ms || ms > COHORT_TIMER_MAX_MS) {
-		pr_err("cohort.pcpa_timer_ms=%s: expected 1 to %d; staying off\n", text ?: "",
-		       COHORT_TIMER_MAX_MS);
-		boot_bad = true;
-		return 0;
-	}
+	if (!text || kstrtouint(text, 10, &ms) || !ms || ms > COHORT_TIMER_MAX_MS)
+		return cohort_boot_refuse("cohort.pcpa_timer_ms", text,
+					  "expected 1 to " __stringify(COHORT_TIMER_MAX_MS));
 	cohort_pcpa_timer_ms = ms;
 	return 0;
 }

@@ -104,11 +104,8 @@ static ssize_t cohort_pcpa_min_order_store(struct kobject *kobj, struct kobj_att
 					   const char *buf, size_t len)
 {
 	unsigned int order;
-	int err = kstrtouint(buf, 10, &order);
 
-	if (err)
-		return err;
-	if (!cohort_pcpa_order_ok(order))
+	if (kstrtouint(buf, 10, &order) || !cohort_pcpa_order_ok(order))
 		return -EINVAL;
 	WRITE_ONCE(cohort_pcpa_min_order, order);
 	return len;

@@ -300,11 +300,10 @@ static ssize_t cohort_rightsize_background_adj_store(struct kobject *kobj,
 						     struct kobj_attribute *attr,
 						     const char *buf, size_t len)
 {
-	int adj, err = kstrtoint(buf, 10, &adj);
+	int adj;
 
-	if (err)
-		return err;
-	if (adj < COHORT_BACKGROUND_MIN || adj > OOM_SCORE_ADJ_MAX + 1)
+	if (kstrtoint(buf, 10, &adj) || adj < COHORT_BACKGROUND_MIN ||
+	    adj > OOM_SCORE_ADJ_MAX + 1)
 		return -EINVAL;
 	WRITE_ONCE(cohort_background_adj, adj);
 	return len;

@@ -72,37 +72,26 @@ static struct cohort_vnode *cohort_vnode_at(const struct kobject *kobj)
 	return &cohort_vnodes[i];
 }
 
-static unsigned long cohort_vnode_managed(const struct cohort_vnode *vn)
+static unsigned long cohort_zone_free(struct zone *zone)
 {
-	unsigned long pages = 0;
-	struct zone *zone;
-
-	for_each_populated_zone(zone)
-		if (node_isset(zone_to_nid(zone), vn->nodes))
-			pages += zone_managed_pages(zone);
-	return pages;
-}
-
-static unsigned long cohort_vnode_in_zones(const struct cohort_vnode *vn, enum zone_stat_item item)
-{
-	unsigned long pages = 0;
-	struct zone *zone;
-
-	for_each_populated_zone(zone)
-		if (node_isset(zone_to_nid(zone), vn->nodes))
-			pages += zone_page_state(zone, item);
-	return pages;
+	return zone_page_state(zone, NR_FREE_PAGES);
 }
 
 /* Where a free page is linked they are exact; the statistics lag behind. */
-static unsigned long cohort_vnode_parked(const struct cohort_vnode *vn)
+static unsigned long cohort_zone_parked(struct zone *zone)
+{
+	return cohort_unusable_free(zone);
+}
+
+static unsigned long cohort_vnode_in_zones(const struct cohort_vnode *vn,
+					   unsigned long (*of)(struct zone *zone))
 {
 	unsigned long pages = 0;
 	struct zone *zone;
 
 	for_each_populated_zone(zone)
 		if (node_isset(zone_to_nid(zone), vn->nodes))
-			pages += cohort_unusable_free(zone);
+			pages += of(zone);
 	return pages;
 }
 
@@ -165,9 +154,9 @@ static ssize_t cohort_vnode_##_name##_show(struct kobject *kobj,	\
 }									\
 COHORT_ATTR_RO(cohort_vnode, _name)
 
-VNODE_KB(size_kb, cohort_vnode_managed(vn));
-VNODE_KB(free_kb, cohort_vnode_in_zones(vn, NR_FREE_PAGES));
-VNODE_KB(parked_kb, cohort_vnode_parked(vn));
+VNODE_KB(size_kb, cohort_vnode_in_zones(vn, zone_managed_pages));
+VNODE_KB(free_kb, cohort_vnode_in_zones(vn, cohort_zone_free));
+VNODE_KB(parked_kb, cohort_vnode_in_zones(vn, cohort_zone_parked));
 VNODE_KB(lent_kb, (unsigned long)atomic_long_read(&vn->lent));
 VNODE_KB(anon_kb, cohort_vnode_on_nodes(vn, NR_ANON_MAPPED));
 VNODE_KB(file_kb, cohort_vnode_on_nodes(vn, NR_FILE_PAGES) - cohort_vnode_on_nodes(vn, NR_SHMEM));
