@@ -468,6 +468,9 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, uns
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
 void cohort_compact_work(struct work_struct *work);
 
+/* How long a run may take that packs: other work waits for it, and so does suspend. */
+#define COHORT_PACK_TIME	HZ
+
 /* One part in so many of memory is kept ready as whole blocks. */
 #define COHORT_HEADROOM_PART	64
 #define COHORT_HEADROOM_OF_MEMORY	ULONG_MAX

@@ -48,6 +48,7 @@ bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order
 /**
  * __cohort_drain_for() - empty the lists that CPUs have of the zones of a request
  * @ac: the request
+ * @gfp: its flags
  *
  * Zone by zone: a drain of all zones leaves at once while another task is at one, and a
  * process would be killed beside the pages that this one has not come to.
@@ -57,11 +58,16 @@ bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order
  * Context: sleeps.  Caller holds oom_lock.
  * Return: true, for a look at what there is now.
  */
-bool __cohort_drain_for(const struct alloc_context *ac)
+bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 {
+	static unsigned long last = INITIAL_JIFFIES;
 	struct zoneref *z;
 	struct zone *zone;
 
+	/* Without __GFP_FS it kills nothing, and asks again at once. */
+	if (!(gfp & __GFP_FS) && !time_after(jiffies, last))
+		return false;
+	last = jiffies;
 	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask)
 		drain_all_pages(zone);
 	return true;
@@ -97,11 +103,12 @@ void __cohort_dissolve_range(unsigned long start_pfn, unsigned long end_pfn)
 struct page *__cohort_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 			     const struct alloc_context *ac)
 {
+	bool reserve = gfp_pfmemalloc_allowed(gfp) &&
+		       !(alloc_flags & (ALLOC_NO_WATERMARKS | ALLOC_OOM));
 	struct page *page = NULL;
 
 	/* The area is for what nothing else serves, a reserve included. */
-	if ((alloc_flags & COHORT_ALLOC_BREACH) && cohort_pcpa_taking() &&
-	    order <= COHORT_BREACH_ORDER)
+	if (!reserve && cohort_pcpa_taking() && order <= COHORT_BREACH_ORDER)
 		page = __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, true);
 	if (!page && cohort_enabled())
 		page = cohort_blocks_breach(gfp, order, alloc_flags, ac);

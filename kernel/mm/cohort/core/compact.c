@@ -49,10 +49,8 @@ static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_bl
 		list_for_each_entry_safe(blk, next, &room->list[b], node) {
 			/* Strangers have been here. */
 			cohort_block_place(blk);
-			if (blk->bucket != b)
-				continue;
 			/* Around a remnant there are other people's pages. */
-			if (blk == young || blk->order != cohort_block_order() ||
+			if (blk->bucket != b || blk == young || blk->order != cohort_block_order() ||
 			    time_before(jiffies, blk->retry)) {
 				if (resting++ == COHORT_RESTING)
 					break;
@@ -403,15 +401,21 @@ bool cohort_compact_block(struct cohort_room *room, bool may_wait,
 	return true;
 }
 
-/* The block being filled is spared: it would be acquired again at once. */
-static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned int bucket)
+/*
+ * The block being filled is spared: it would be acquired again at once.  But a process
+ * acquires no first one as long as owners have too much.
+ */
+static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned int bucket,
+					     bool resting)
 {
 	struct cohort_block *blk, *next;
 
 	list_for_each_entry_safe(blk, next, &room->list[bucket], node) {
 		/* Strangers have been here. */
 		cohort_block_place(blk);
-		if (blk->bucket == bucket && blk != room->young)
+		if (blk->bucket != bucket || (resting && !time_before(jiffies, blk->retry)))
+			continue;
+		if (blk != room->young || room->dom->kind == COHORT_PROCESS)
 			return blk;
 	}
 	return NULL;
@@ -425,7 +429,8 @@ static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned 
  * For blocks that packing would not bring home, since something in them is pinned: what is
  * free around that is no use to the owner that is worth keeping it from others.
  *
- * Return: how many; of pages that packing can move, only such that are free by more than half.
+ * Return: how many; of pages that packing can move, only such that are free by more than half,
+ * or that have just been emptied in vain.
  */
 unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 {
@@ -436,8 +441,8 @@ unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 	if (!cohort_unmovable(room->dom))
 		last = cohort_bucket(cohort_pages() / 2, cohort_block_order());
 	spin_lock_irqsave(&room->zone->lock, flags);
-	for (b = COHORT_BUCKETS - 1; b > last && nr < most; b--) {
-		struct cohort_block *blk = cohort_first_old(room, b);
+	for (b = COHORT_BUCKETS - 1; b && nr < most; b--) {
+		struct cohort_block *blk = cohort_first_old(room, b, b <= last);
 
 		if (!blk)
 			continue;
@@ -451,11 +456,11 @@ unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 }
 
 static void cohort_room_compact(struct cohort_room *room, bool background, bool may_wait,
-				unsigned int *left, unsigned int *blocks, unsigned int *moved)
+				unsigned long end, unsigned int *left, unsigned int *blocks, unsigned int *moved)
 {
 	unsigned int rounds = READ_ONCE(room->nr_blocks);
 
-	for (; rounds && *left; rounds--, --*left) {
+	for (; rounds && *left && time_before(jiffies, end); rounds--, --*left) {
 		/* A process in the background fills no block: none is spared.  It may come back. */
 		if (background && READ_ONCE(room->dom->class) != COHORT_BACKGROUND)
 			break;
@@ -478,6 +483,7 @@ static void cohort_room_compact(struct cohort_room *room, bool background, bool 
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, unsigned int most)
 {
 	bool background = READ_ONCE(dom->class) == COHORT_BACKGROUND;
+	unsigned long end = jiffies + COHORT_PACK_TIME;
 	unsigned int i, blocks = 0, moved = 0;
 
 	cohort_domain_drain(dom);
@@ -485,7 +491,8 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, uns
 		struct cohort_room *room = READ_ONCE(dom->room[i]);
 
 		if (room)
-			cohort_room_compact(room, background, may_wait, &most, &blocks, &moved);
+			cohort_room_compact(room, background, may_wait, end, &most, &blocks,
+					    &moved);
 	}
 	trace_cohort_domain_compact(dom->kind, blocks, moved, cohort_domain_free(dom));
 	count_vm_events(COHORT_COMPACT, blocks);

@@ -40,12 +40,17 @@
  * @nid: the node
  * @next: jiffies before which it is not run again
  * @fails: runs in a row that brought no block home
+ * @relief: the same as @next for what owners have too much of: where nothing cures that,
+ *	whole blocks are to be made all the same
+ * @vain: runs in a row that gave none of that up
  */
 struct cohort_packer {
 	struct work_struct work;
 	int nid;
 	unsigned long next;
 	unsigned int fails;
+	unsigned long relief;
+	unsigned int vain;
 };
 
 unsigned long cohort_headroom __read_mostly = COHORT_HEADROOM_OF_MEMORY;
@@ -211,7 +216,8 @@ static bool cohort_packed(const struct cohort_domain *dom, enum cohort_look_for 
 static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_for what,
 					     const struct cohort_holes *below)
 {
-	struct cohort_holes most = { .nr = cohort_pages() };
+	/* Of a block that is mostly free there is something to be given up. */
+	struct cohort_holes most = { .nr = cohort_pages() >> (what == COHORT_FOR_RELIEF) };
 	struct cohort_room *found = NULL;
 	struct cohort_domain *dom;
 	unsigned int i;
@@ -307,14 +313,14 @@ bool cohort_node_excess(int nid)
  * From below: where the low zones have nothing to pack, the next one has its turn.  And
  * whatever there is while owners have too much: no process has a first block meanwhile.
  */
-static struct cohort_room *cohort_pack_next(int nid)
+static struct cohort_room *cohort_pack_next(int nid, bool excess)
 {
 	struct cohort_room *room = NULL;
 	int top = -1;
 
 	while (!room && (top = cohort_node_short(nid, top)) >= 0)
 		room = cohort_most_holes(nid, top, COHORT_FOR_BLOCKS, NULL);
-	if (!room && cohort_node_excess(nid))
+	if (!room && excess && cohort_node_excess(nid))
 		room = cohort_most_holes(nid, MAX_NR_ZONES - 1, COHORT_FOR_HOLES, NULL);
 	return room;
 }
@@ -345,33 +351,51 @@ static unsigned int cohort_pack_relieve(int nid)
 	return nr;
 }
 
-static void cohort_pack_work(struct work_struct *work)
+static unsigned int cohort_pack_run(struct cohort_packer *packer, bool excess)
 {
-	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
-	unsigned int rounds = COHORT_PACK_ROUNDS, home;
-	bool few = cohort_packing() && cohort_node_short(packer->nid, -1) >= 0, vain;
+	unsigned int rounds = COHORT_PACK_ROUNDS, home = 0;
+	unsigned long end = jiffies + COHORT_PACK_TIME;
 	struct cohort_room *room;
 
-	/* Each batch of reclaim wakes it: a run with nothing to do is none in vain. */
-	if (!few && !cohort_node_excess(packer->nid)) {
-		WRITE_ONCE(packer->next, jiffies + HZ / 20);
-		return;
-	}
 	cohort_pack_drain();
-	home = cohort_pack_relieve(packer->nid);
-	while (rounds-- && cohort_packing() && (room = cohort_pack_next(packer->nid))) {
+	if (excess)
+		home = cohort_pack_relieve(packer->nid);
+	while (rounds-- && time_before(jiffies, end) && cohort_packing() &&
+	       (room = cohort_pack_next(packer->nid, excess))) {
 		home += cohort_pack_room(room);
 		cohort_domain_put(room->dom);
 		cond_resched();
 	}
-	/* What owners have too much of may be of no block that can be given up: that puts nothing off. */
-	vain = few && !home;
-	packer->fails = vain ? min(packer->fails + 1, COHORT_PACK_DEFER) : 0;
+	return home;
+}
+
+/* When the next run may be, after one that brought @home blocks. */
+static unsigned long cohort_pack_after(unsigned int *fails, unsigned int home)
+{
+	*fails = home ? 0 : min(*fails + 1, COHORT_PACK_DEFER);
+	return jiffies + (HZ / 20 << *fails);
+}
+
+static void cohort_pack_work(struct work_struct *work)
+{
+	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
+	bool few = cohort_packing() && cohort_node_short(packer->nid, -1) >= 0;
+	bool excess = !time_before(jiffies, packer->relief) && cohort_node_excess(packer->nid);
+	unsigned int home;
+
+	/* Each batch of reclaim wakes it: a run with nothing to do is none in vain. */
+	if (!few && !excess) {
+		WRITE_ONCE(packer->next, jiffies + HZ / 20);
+		return;
+	}
+	home = cohort_pack_run(packer, excess);
+	if (excess)
+		packer->relief = cohort_pack_after(&packer->vain, home);
 	/* Memory enough, but in pieces: pack what is in no block. */
-	if (vain)
+	if (few && !home)
 		wakeup_kcompactd(NODE_DATA(packer->nid), cohort_block_order(),
 				 MAX_NR_ZONES - 1);
-	WRITE_ONCE(packer->next, jiffies + (HZ / 20 << packer->fails));
+	WRITE_ONCE(packer->next, cohort_pack_after(&packer->fails, home || !few));
 }
 
 /**
@@ -413,6 +437,7 @@ int cohort_pack_init(void)
 		INIT_WORK(&packer->work, cohort_pack_work);
 		packer->nid = nid;
 		packer->next = jiffies;
+		packer->relief = jiffies;
 		WRITE_ONCE(cohort_packers[nid], packer);
 	}
 	return 0;

@@ -278,6 +278,7 @@ int cohort_memory_notify(struct notifier_block *nb, unsigned long action, void *
 {
 	const struct memory_notify *mem = data;
 	unsigned long end = mem->start_pfn + mem->nr_pages;
+	bool covered;
 	int err = 0;
 
 	switch (action) {
@@ -289,10 +290,10 @@ int cohort_memory_notify(struct notifier_block *nb, unsigned long action, void *
 	case MEM_ONLINE:
 		/* A scheme may have been switched on meanwhile, before the zone was told. */
 		mutex_lock(&cohort_table_mutex);
-		cohort_table_cover(mem->start_pfn, end);
+		covered = !cohort_table_cover(mem->start_pfn, end);
 		mutex_unlock(&cohort_table_mutex);
-		cohort_zones_make();
-		cohort_rooms_all();
+		if (covered && !cohort_zones_make())
+			cohort_rooms_all();
 		break;
 	case MEM_GOING_OFFLINE:
 		cohort_range_dissolve(mem->start_pfn, end);

@@ -130,8 +130,7 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 	if (!order)
 		return cohort_vmalloc_page_noprof(gfp, NUMA_NO_NODE);
 	nid = cohort_buffer_node();
-	if (nid != NUMA_NO_NODE)
-		cohort_buffer_wake_kswapd(nid);
+	cohort_buffer_wake_kswapd(nid == NUMA_NO_NODE ? numa_mem_id() : nid);
 	page = alloc_pages_noprof(gfp, order);
 	if (!page && nid != NUMA_NO_NODE && order <= cohort_block_order() &&
 	    cohort_region_drop(nid, current_gfp_context(GFP_HIGHUSER)))

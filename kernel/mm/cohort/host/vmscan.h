@@ -88,7 +88,8 @@ static bool cohort_sweep_one(struct pglist_data *pgdat, struct scan_control *sc,
 	LIST_HEAD(survivors);
 	unsigned int nr;
 
-	room = cohort_cache_victims(pgdat->node_id, sc->reclaim_idx, &blk, &victims, &survivors);
+	room = cohort_cache_victims(pgdat->node_id, sc->reclaim_idx, !current_is_kswapd(), &blk,
+				    &victims, &survivors);
 	if (!room)
 		return false;
 	nr = cohort_drop_victims(pgdat, sc, &victims, &survivors);
@@ -213,14 +214,15 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
 	/*
 	 * A task that reclaims for itself has dropped its batch already; it
 	 * only needs the pages free, and the others stay cached.  Where reclaim
-	 * chooses anonymous pages it spares files, and a sweep would drop them.
+	 * chooses anonymous pages it spares files, which a sweep would drop.
 	 */
 	if (current_is_kswapd()) {
 		if (file)
 			cohort_sweep(pgdat, sc);
 	} else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE &&
+		   sc->nr_reclaimed < sc->nr_to_reclaim &&
 		   cohort_region_room(pgdat->node_id, sc->reclaim_idx)) {
-		sc->nr_reclaimed += cohort_pages();
+		sc->nr_reclaimed = sc->nr_to_reclaim;
 	}
 	cohort_pack_wake(pgdat);
 }

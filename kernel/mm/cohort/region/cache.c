@@ -78,13 +78,14 @@ static bool cohort_cache_droppable(struct folio *folio)
  * cohort_cache_victims() - isolate one region of the cache for reclaim
  * @nid: node under reclaim
  * @highest_zoneidx: highest zone that helps
+ * @ask: is it to be found out which memory cgroups are protected?  kswapd knows
  * @blk: the region, to be passed to cohort_cache_settle()
  * @victims: receives clean inactive folios
  * @survivors: receives active, dirty and otherwise needed ones
  *
  * Return: its room, or NULL if no region is worth it; then nothing is isolated.
  */
-struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx,
+struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx, bool ask,
 					 struct cohort_block **blk,
 					 struct list_head *victims,
 					 struct list_head *survivors)
@@ -96,8 +97,7 @@ struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx,
 
 	if (!room)
 		return NULL;
-	/* kswapd's walk over memory cgroups has told it. */
-	if (!current_is_kswapd())
+	if (ask)
 		cohort_protect();
 	cohort_isolate(*blk, &list);
 	list_for_each_entry_safe(folio, next, &list, lru)
@@ -163,7 +163,7 @@ bool cohort_region_room(int nid, int highest_zoneidx)
 	unsigned int flags;
 	bool freed;
 
-	room = cohort_cache_victims(nid, highest_zoneidx, &blk, &victims, &survivors);
+	room = cohort_cache_victims(nid, highest_zoneidx, false, &blk, &victims, &survivors);
 	if (!room)
 		return false;
 	list_splice_tail_init(&victims, &survivors);

@@ -20,7 +20,7 @@ struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid);
 struct page *cohort_region_zspage(gfp_t gfp, nodemask_t *nodes);
 
 /* cache.c */
-struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx,
+struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx, bool ask,
 					 struct cohort_block **blk,
 					 struct list_head *victims,
 					 struct list_head *survivors);

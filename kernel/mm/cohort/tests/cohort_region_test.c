@@ -392,7 +392,8 @@ static void cohort_region_test_sweep(unsigned int *victim, unsigned int *seen)
 	LIST_HEAD(survivors);
 	LIST_HEAD(victims);
 
-	room = cohort_cache_victims(numa_mem_id(), MAX_NR_ZONES - 1, &blk, &victims, &survivors);
+	room = cohort_cache_victims(numa_mem_id(), MAX_NR_ZONES - 1, false, &blk, &victims,
+				    &survivors);
 	if (!room)
 		return;
 	list_for_each_entry(folio, &victims, lru)
