@@ -18,7 +18,7 @@ SOURCE_VERSION := 6.12.117-1~deb12u1
 # What a phone of arm64 needs besides (make run ARCH=arm64).
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
 
-SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes userland
+SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes integrity userland
 POLICIES := none,region-alone,region,cpb,pcpa,vnode
 # On one CPU there is no room for two nodes.
 POLICIES_adversaries := none,region-alone,region,rightsize,cpb,pcpa

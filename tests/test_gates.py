@@ -34,7 +34,12 @@ NAMED = [
 ]
 COMMENTED = sorted(
     str(file.relative_to(paths.ROOT))
-    for folder in (paths.OVERLAY, paths.ROOT / "guest", paths.ROOT / "tests" / "integration")
+    for folder in (
+        paths.OVERLAY,
+        paths.ROOT / "guest",
+        paths.SUITES,
+        paths.ROOT / "tests" / "integration",
+    )
     for file in folder.rglob("*")
     if file.suffix in {".c", ".h"} or file.name.startswith("Kconfig")
 )

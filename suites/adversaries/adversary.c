@@ -7,8 +7,8 @@
  * A victim runs alone at first, and then beside the adversary; with some of them
  * the owner of the machine changes it meanwhile. Told are what a round costs the
  * victim in both cases, whether it outlives that, whether anything is killed for
- * want of memory, and whether all memory is back afterwards: what is held against
- * everybody must go with its process.
+ * want of memory, and whether all memory is back afterwards: what is held against the
+ * other users must go with its process.
  */
 #include <glob.h>
 #include <linux/fuse.h>

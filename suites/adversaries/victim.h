@@ -2,7 +2,7 @@
 /*
  * The victim of a program, another user's process: it faults and frees memory
  * and reads its file. Where it stands is asked at the end of a round; whether
- * memory that somebody held is back is asked here, too.
+ * memory that a program held is back is asked here, too.
  */
 #ifndef VICTIM_H
 #define VICTIM_H

@@ -1,6 +1,7 @@
 """Programs of suites: made of their C files or of the kernel's selftests, and what they do."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,29 @@ def test_an_unknown_adversary_is_refused(own_out: Path) -> None:
     suites = [load_suite("adversaries"), load_suite("changes")]
     named = [command.split()[1] for suite in suites for command in suite.case.values()]
     assert sorted(named) == sorted(known)
+
+
+def test_each_program_of_integrity_is_tried() -> None:
+    """And its first comment says what it does, with its own name."""
+    commands = load_suite("integrity").case.values()
+    named = {word for command in commands for word in re.findall(r"\./(\w+)", command)}
+    files = {file.stem: file.read_text() for file in (paths.SUITES / "integrity").glob("*.c")}
+    assert named == files.keys()
+    for name, text in files.items():
+        assert text.splitlines()[2].split()[1] == name
+
+
+def test_a_program_of_integrity_leaves_a_host_alone(own_out: Path, tmp_path: Path) -> None:
+    """It turns sysctls, takes CPUs and swap away, and has files go bad: as root in a guest."""
+    shared = sorted((paths.SUITES / "integrity").glob("*.h"))
+    for file in [*shared, paths.SUITES / "integrity" / "sysctls.c"]:
+        shutil.copy(file, tmp_path)
+    done = host.run([programs.build(tmp_path) / "sysctls", "1"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "only in the guest's /suite" in done.stderr
+    for file in (paths.SUITES / "integrity").glob("*.c"):
+        main = file.read_text().split("int main(", 1)[1]
+        assert not re.search(r"\b(put|mkdir|open)\(", main.split("begin(", 1)[0]), file
 
 
 def test_what_is_missing_on_the_host_is_named(
