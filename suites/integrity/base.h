@@ -36,6 +36,7 @@
 #define MB (1024UL * 1024UL)
 #define HUGE (2 * MB)
 #define SKIP 4
+#define ARRAY_SIZE(x) (sizeof(x) / sizeof((x)[0]))
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -80,7 +81,8 @@ static inline void say(const char *fmt, ...)
 
 static inline void figure(const char *name, double value, const char *unit)
 {
-	say(*unit ? "# figure %s %.3f %s" : "# figure %s %.0f%s", name, value < 0 ? 0 : value, unit);
+	say(*unit ? "# figure %s %.3f %s" : "# figure %s %.0f%s", name, value < 0 ? 0 : value,
+	    unit);
 }
 
 /* ---- numbers drawn from a seed ---- */
@@ -175,14 +177,6 @@ static inline int wrong_word(const void *page, uint64_t tag)
 		if (p[i] != word_of(base, i))
 			return i;
 	return -1;
-}
-
-static inline void set_page(void *page, uint64_t tag)
-{
-	if (tag)
-		fill_page(page, tag);
-	else
-		memset(page, 0, PG);
 }
 
 static inline uint64_t pagemap_entry(const void *page)
@@ -384,16 +378,6 @@ static inline int nodes_in(const char *list, int *nodes, int most)
 			break;
 	}
 	return n;
-}
-
-static inline int nodes_online(int *nodes, int most)
-{
-	char text[128];
-
-	if (get_text("/sys/devices/system/node/has_memory", text, sizeof(text)) > 0)
-		return nodes_in(text, nodes, most);
-	nodes[0] = 0;
-	return 1;
 }
 
 /* The nodes that this process has memory of under a split of memory; 0 without one. */
@@ -620,7 +604,10 @@ static inline void end_child(pid_t pid)
 
 static long long oom_kills_before;
 
-/* Changes nothing of a machine that is no guest. The directory for files is empty then, also of what a case left that took too long. */
+/*
+ * A machine that is no guest is left alone. The directory for files is empty then, also of what a
+ * case left that took too long.
+ */
 static inline void begin(const char *name, uint64_t seed)
 {
 	char cwd[PATH_MAX] = "";

@@ -87,76 +87,90 @@ static void new_buffer(struct buffer *b, int heap, unsigned long pages)
 	held += pages;
 }
 
-int main(int argc, char **argv)
+/* All heaps that can be opened. */
+static void open_heaps(void)
 {
-	long rounds = arg(argc, argv, 1, 120), seed = arg(argc, argv, 2, 20), r, k;
-	unsigned long most;
+	DIR *d = opendir("/dev/dma_heap");
 	struct dirent *e;
-	DIR *d;
+	int fd;
 
-	begin("heaps", seed);
-	d = opendir("/dev/dma_heap");
-	if (!d)
-		skip("no heaps");
-	while ((e = readdir(d)) && nr_heaps < 16) {
-		char path[300];
-
+	while (d && (e = readdir(d)) && nr_heaps < 16) {
 		if (e->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "/dev/dma_heap/%s", e->d_name);
-		heaps[nr_heaps] = open(path, O_RDWR | O_CLOEXEC);
-		if (heaps[nr_heaps] < 0)
+		fd = openat(dirfd(d), e->d_name, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
 			continue;
-		snprintf(heap_names[nr_heaps], sizeof(heap_names[0]), "%.60s", e->d_name);
 		if (!strcmp(e->d_name, "system"))
 			system_heap = nr_heaps;
-		nr_heaps++;
+		snprintf(heap_names[nr_heaps], sizeof(heap_names[0]), "%.60s", e->d_name);
+		heaps[nr_heaps++] = fd;
 	}
-	closedir(d);
 	if (!nr_heaps)
 		skip("no heaps");
+	closedir(d);
+}
+
+static void check_in_child(const struct buffer *b)
+{
+	pid_t pid = child();
+	char *p;
+
+	if (!pid) {
+		p = mmap(NULL, b->pages * PG, PROT_READ, MAP_SHARED, b->fd, 0);
+		if (p == MAP_FAILED)
+			die_errno("mmap by a child");
+		check_run(p, b->pages, b->tag, "a buffer in a child");
+		_exit(0);
+	}
+	want_well(pid, "a child with a buffer");
+}
+
+/* A buffer is replaced by another one, for which others may have to go. */
+static void replace(struct buffer *b, unsigned long most)
+{
+	unsigned long pages = one_in(3) ? 1 + below(16) : 1 + below(2048);
+	int heap = one_in(2) && system_heap >= 0 ? system_heap : (int)below(nr_heaps), k;
+
+	if (b->p && one_in(3))
+		check_in_child(b);
+	if (b->p)
+		drop_buffer(b);
+	for (k = 0; held + pages > most && k < SLOTS; k++)
+		if (buffers[k].p)
+			drop_buffer(&buffers[k]);
+	if (held + pages <= most)
+		new_buffer(b, heap, pages);
+}
+
+/* A client that dies with its buffers, at times while it asks. */
+static void killed_client(void)
+{
+	pid_t pid = child();
+	int k;
+
+	if (!pid) {
+		for (k = 0; k < 8; k++)
+			make_buffer(below(nr_heaps), (1 + below(512)) * PG);
+		for (;;)
+			pause();
+	}
+	nap_ms(below(30));
+	end_child(pid);
+}
+
+int main(int argc, char **argv)
+{
+	long rounds = arg(argc, argv, 1, 100), r, k;
+	unsigned long most;
+
+	begin("heaps", arg(argc, argv, 2, 20));
+	open_heaps();
 	most = budget_mb() / 5 * MB / PG;
 	load_start(3, budget_mb() / 8, 64);
 	for (r = 0; r < rounds; r++) {
-		struct buffer *b = &buffers[below(SLOTS)];
-		unsigned long pages = one_in(3) ? 1 + below(16) : 1 + below(2048);
-		int heap = one_in(2) && system_heap >= 0 ? system_heap : (int)below(nr_heaps);
-
-		if (b->p) {
-			if (one_in(3)) {
-				pid_t pid = child();
-
-				if (!pid) {
-					char *p = mmap(NULL, b->pages * PG, PROT_READ, MAP_SHARED, b->fd,
-						       0);
-
-					if (p == MAP_FAILED)
-						die_errno("mmap by a child");
-					check_run(p, b->pages, b->tag, "a buffer in a child");
-					_exit(0);
-				}
-				want_well(pid, "a child with a buffer");
-			}
-			drop_buffer(b);
-		}
-		for (k = 0; held + pages > most && k < SLOTS; k++)
-			if (buffers[k].p)
-				drop_buffer(&buffers[k]);
-		if (held + pages <= most)
-			new_buffer(b, heap, pages);
-		/* A client that dies with its buffers, some of them while it asks. */
-		if (r % 6 == 5) {
-			pid_t pid = child();
-
-			if (!pid) {
-				for (k = 0; k < 8; k++)
-					make_buffer(below(nr_heaps), (1 + below(512)) * PG);
-				for (;;)
-					pause();
-			}
-			nap_ms(below(30));
-			end_child(pid);
-		}
+		replace(&buffers[below(SLOTS)], most);
+		if (r % 6 == 5)
+			killed_client();
 		if (r % 10 == 9)
 			compact();
 		if (r % 4 == 0)
@@ -169,7 +183,5 @@ int main(int argc, char **argv)
 	load_end();
 	for (k = 0; k < nr_heaps; k++)
 		say("heap %s: %lu made, %lu refused", heap_names[k], made[k], refused[k]);
-	if (system_heap >= 0)
-		figure("system_refused", refused[system_heap], "");
 	return 0;
 }

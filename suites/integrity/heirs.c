@@ -10,8 +10,12 @@
 #include "load.h"
 #include <sys/socket.h>
 
+#define GROUP "/sys/fs/cgroup/integrity-heirs"
 #define PIPES 12
 #define PIPE_PAGES 16
+#define FILE_PAGES 32UL
+
+enum way { EXITS, KILLED, EXECS, HAS_CHILD, WAYS };
 
 struct pipe_of {
 	int fds[2];
@@ -20,7 +24,8 @@ struct pipe_of {
 };
 
 static struct pipe_of pipes[PIPES];
-static int grandchild_pipe[2];
+static int grandchild_pipe[2], sock[2], ready[2];
+static unsigned long pages;	/* of an owner */
 
 static void read_pipe(struct pipe_of *p)
 {
@@ -72,13 +77,11 @@ static int receive_fd(int from)
 	return fd;
 }
 
-/* Memory with many holes around what is left behind. */
-static void owner(int way, unsigned long pages, struct pipe_of *p, int sock, uint64_t tag,
-		  int ready)
+/* Memory with many holes around what is left in a pipe: each page of it is alone. */
+static void leave_pages(const struct pipe_of *p)
 {
-	char *m = map_anon(pages * PG);
 	unsigned long i, stride = pages / PIPE_PAGES;
-	int fd;
+	char *m = map_anon(pages * PG);
 
 	if (one_in(2))
 		madvise(m, pages * PG, MADV_HUGEPAGE);
@@ -90,134 +93,140 @@ static void owner(int way, unsigned long pages, struct pipe_of *p, int sock, uin
 		fill_page(page, p->tag + i);
 		if (vmsplice(p->fds[1], &iov, 1, 0) != PG)
 			die_errno("vmsplice");
-		/* The rest goes at once, so that the page is alone. */
 		if (madvise(page + PG, (stride - 1) * PG, MADV_DONTNEED))
 			die_errno("MADV_DONTNEED");
 	}
-	fd = memfd_create("left", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, 32 * PG))
-		die_errno("memfd");
-	m = mmap(NULL, 32 * PG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (m == MAP_FAILED)
-		die_errno("mmap");
-	fill_run(m, 32, tag);
-	send_fd(sock, fd);
+}
+
+static void leave_file(uint64_t tag)
+{
+	char *m;
+	int fd;
+
+	m = map_memfd(FILE_PAGES * PG, &fd);
+	fill_run(m, FILE_PAGES, tag);
+	send_fd(sock[1], fd);
+}
+
+/* A grandchild has the same pages as an owner and outlives it; it checks them later. */
+static void leave_grandchild(uint64_t tag)
+{
+	char *heap = map_anon(128 * PG), byte;
+
+	fill_run(heap, 128, tag);
+	if (fork())
+		return;
+	close(grandchild_pipe[1]);
+	while (read(grandchild_pipe[0], &byte, 1) > 0)
+		;
+	check_run(heap, 128, tag, "what is left to a grandchild");
+	_exit(0);
+}
+
+static void owner(enum way way, const struct pipe_of *p, uint64_t tag)
+{
+	leave_pages(p);
+	leave_file(tag);
 	switch (way) {
-	case 0:
-		_exit(0);
-	case 1:
-		/* The parent kills it. */
-		if (write(ready, "r", 1) != 1)
+	case KILLED:
+		if (write(ready[1], "r", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
-	case 2:
-		/* exec gives its memory up while the process lives. */
+	case EXECS:
+		/* Memory is given up while the process lives. */
 		execl("/bin/true", "true", (char *)NULL);
-		_exit(errno == ENOENT ? 0 : 1);
-	default: {
-		/* A grandchild has the same pages and outlives it; it checks them later. */
-		char *heap = map_anon(128 * PG);
-
-		fill_run(heap, 128, tag + 5000);
-		if (!fork()) {
-			char byte;
-
-			setpgid(0, 0);
-			close(grandchild_pipe[1]);
-			while (read(grandchild_pipe[0], &byte, 1) > 0)
-				;
-			check_run(heap, 128, tag + 5000, "what is left to a grandchild");
-			_exit(0);
-		}
-		_exit(0);
+		die_errno("/bin/true");
+	case HAS_CHILD:
+		leave_grandchild(tag + 5000);
+		break;
+	default:
+		break;
 	}
+	_exit(0);
+}
+
+static void check_file(uint64_t tag)
+{
+	int fd = receive_fd(sock[0]);
+	char *m = mmap(NULL, FILE_PAGES * PG, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (m == MAP_FAILED)
+		die_errno("mmap of what was left");
+	check_run(m, FILE_PAGES, tag, "a file of memory whose owner is dead");
+	munmap(m, FILE_PAGES * PG);
+	close(fd);
+}
+
+/* An owner in a group that is removed after it, if `grouped`. */
+static void live_and_die(enum way way, struct pipe_of *p, uint64_t tag, bool grouped)
+{
+	pid_t pid;
+	char byte;
+
+	if (grouped && mkdir(GROUP, 0755) && errno != EEXIST)
+		die_errno("mkdir " GROUP);
+	p->tag = tag + 100000;
+	pid = child_seeded(rnd());
+	if (!pid) {
+		if (grouped)
+			put(GROUP "/cgroup.procs", "0");
+		owner(way, p, tag);
 	}
+	p->any = true;
+	if (way == KILLED) {
+		if (read(ready[0], &byte, 1) != 1)
+			die_errno("read");
+		end_child(pid);
+	} else {
+		want_well(pid, "an owner");
+	}
+	/* Refused while a grandchild is in it. */
+	if (grouped)
+		rmdir(GROUP);
+	check_file(tag);
+}
+
+/* Orphans come to this process, which sees how they end. */
+static void end_grandchildren(void)
+{
+	int status;
+
+	close(grandchild_pipe[1]);
+	close(grandchild_pipe[0]);
+	while (waitpid(-1, &status, 0) > 0 || errno != ECHILD)
+		if (status)
+			die("a grandchild ended with status %x", status);
+	rmdir(GROUP);
 }
 
 int main(int argc, char **argv)
 {
-	long rounds = arg(argc, argv, 1, 60), seed = arg(argc, argv, 2, 14), r;
-	unsigned long pages, checked = 0;
-	int sock[2], ready[2], i, group;
-	const char *dir = "/sys/fs/cgroup/integrity-heirs";
+	long rounds = arg(argc, argv, 1, 48), r, i;
 
-	begin("heirs", seed);
-	pages = budget_mb() * MB / 24 / PG & ~511UL;
-	if (pages > 24 * MB / PG)
-		pages = 24 * MB / PG;
-	if (pages < 1024)
-		pages = 1024;
+	begin("heirs", arg(argc, argv, 2, 14));
+	pages = clamp(budget_mb() / 24, 4, 24) * MB / PG;
 	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, sock) || pipe(ready) || pipe(grandchild_pipe))
 		die_errno("socketpair or pipe");
-	/* Orphans come to this process, which has to see how they end. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	group = (!mkdir(dir, 0755) || errno == EEXIST);
 	load_start(2, budget_mb() / 16, 8);
 	for (i = 0; i < PIPES; i++)
 		if (pipe(pipes[i].fds))
 			die_errno("pipe");
 	for (r = 0; r < rounds; r++) {
 		struct pipe_of *p = &pipes[r % PIPES];
-		uint64_t tag = ((uint64_t)r + 1) << 32;
-		int way = r % 4, fd;
-		char *m, byte;
-		pid_t pid;
 
-		if (p->any) {
+		if (p->any)
 			read_pipe(p);
-			checked += PIPE_PAGES;
-		}
-		p->tag = tag + 100000;
-		pid = child_seeded(rnd());
-		if (!pid) {
-			if (group && r % 3 == 0)
-				put("/sys/fs/cgroup/integrity-heirs/cgroup.procs", "0");
-			owner(way, pages, p, sock[1], tag, ready[1]);
-		}
-		p->any = true;
-		fd = receive_fd(sock[0]);
-		if (way == 1) {
-			if (read(ready[0], &byte, 1) != 1)
-				die_errno("read");
-			end_child(pid);
-		} else {
-			want_well(pid, "an owner");
-		}
-		if (group && r % 3 == 0 && way != 3 && (rmdir(dir), true))
-			mkdir(dir, 0755);
-		m = mmap(NULL, 32 * PG, PROT_READ, MAP_SHARED, fd, 0);
-		if (m == MAP_FAILED)
-			die_errno("mmap of what was left");
-		check_run(m, 32, tag, "a file of memory whose owner is dead");
-		munmap(m, 32 * PG);
-		close(fd);
+		live_and_die(r % WAYS, p, ((uint64_t)r + 1) << 32, r % 3 == 0);
 		if (r % 8 == 0)
 			compact();
 		load_wait(1);
 	}
-	/* Grandchildren end when the other end is closed. */
-	close(grandchild_pipe[1]);
-	close(grandchild_pipe[0]);
 	for (i = 0; i < PIPES; i++)
-		if (pipes[i].any) {
+		if (pipes[i].any)
 			read_pipe(&pipes[i]);
-			checked += PIPE_PAGES;
-		}
 	load_end();
-	for (;;) {
-		int status;
-		pid_t pid = waitpid(-1, &status, 0);
-
-		if (pid < 0 && errno == ECHILD)
-			break;
-		if (pid > 0 && status)
-			die("a grandchild ended with status %x", status);
-	}
-	if (group)
-		rmdir(dir);
-	no_kills();
-	finish();
-	figure("pages_inherited", checked, "");
+	end_grandchildren();
 	return 0;
 }

@@ -63,7 +63,7 @@ static void describe(struct knob *k)
 	unsigned int i;
 
 	k->type = OTHER;
-	for (i = 0; i < sizeof(documented) / sizeof(documented[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(documented); i++) {
 		if (strcmp(k->name, documented[i].name))
 			continue;
 		k->type = documented[i].type;
@@ -144,6 +144,31 @@ static bool is_on(const char *name)
 	return get_long(path, 0) == 1;
 }
 
+/* A scheme that is switched off has given everything back; blocks are of the other one, too. */
+static void want_all_back(const char *name)
+{
+	static const char *const counts[] = {
+		"region/process_blocks", "region/shared_blocks", "region/service_blocks",
+		"region/small_blocks", "region/cache_blocks", "region/hot_blocks",
+		"region/metadata_blocks", "region/vmalloc_blocks", "region/kernel_blocks",
+		"region/zspage_blocks", "cpb/process_sets", "cpb/cpu_sets",
+	};
+	char path[200];
+	unsigned int i;
+	long n;
+
+	if (strcmp(name, "region/enabled") && strcmp(name, "cpb/enabled"))
+		return;
+	if (is_on("region/enabled") || is_on("cpb/enabled"))
+		return;
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		snprintf(path, sizeof(path), COHORT "/%s", counts[i]);
+		n = get_long(path, 0);
+		if (n)
+			die("%s is %ld after %s was switched off", counts[i], n, name);
+	}
+}
+
 static void want_answer(struct knob *k, const char *text)
 {
 	char now[300];
@@ -162,31 +187,8 @@ static void want_answer(struct knob *k, const char *text)
 		if (llabs(strtoll(now, NULL, 10) - strtoll(text, NULL, 10)) > 3)
 			die("%s: %s was taken, and it is %s", k->name, text, now);
 	}
-	/* Switched off it has given everything back. */
-	if (!err && k->type == SWITCH && !strcmp(text, "0") && !strcmp(k->name, "region/enabled")) {
-		static const char *const kinds[] = {
-			"process", "shared", "service", "small", "cache", "hot", "metadata", "vmalloc",
-			"kernel", "zspage",
-		};
-		unsigned int i;
-
-		for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-			char path[200];
-			long n;
-
-			snprintf(path, sizeof(path), COHORT "/region/%s_blocks", kinds[i]);
-			n = get_long(path, 0);
-			if (n && !is_on("cpb/enabled"))
-				die("%ld %s blocks stay after regions were switched off", n, kinds[i]);
-		}
-	}
-	if (!err && k->type == SWITCH && !strcmp(text, "0") && !strcmp(k->name, "cpb/enabled") &&
-	    !is_on("region/enabled")) {
-		long n = get_long(COHORT "/cpb/process_sets", 0) + get_long(COHORT "/cpb/cpu_sets", 0);
-
-		if (n)
-			die("%ld sets stay after the buffer was switched off", n);
-	}
+	if (!err && k->type == SWITCH && !strcmp(text, "0"))
+		want_all_back(k->name);
 }
 
 static void garbage(struct knob *k)
@@ -200,9 +202,9 @@ static void garbage(struct knob *k)
 	char text[4096];
 	unsigned int i;
 
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(texts); i++)
 		refuse_text(k, texts[i]);
-	for (i = 0; k->type == NUMBER && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (i = 0; k->type == NUMBER && i < ARRAY_SIZE(numbers); i++)
 		refuse_text(k, numbers[i]);
 	memset(text, 'A', sizeof(text));
 	want_refused(k, text, 4095, "4095 letters");
@@ -229,7 +231,7 @@ static void bounds(struct knob *k)
 	unsigned int i;
 	long long values[] = { k->min, k->max, k->min + (k->max - k->min) / 2, 0 };
 
-	for (i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(large); i++)
 		refuse_text(k, large[i]);
 	snprintf(text, sizeof(text), "%lld", k->max + 8);
 	refuse_text(k, text);
@@ -251,7 +253,7 @@ static void sizes(struct knob *k)
 	};
 	unsigned int i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		/* What is announced need be no whole page, and may be more than there is. */
 		if (!strcmp(k->name, "pcpa/announce") &&
 		    (!strcmp(bad[i], "1") || !strcmp(bad[i], "4097") || strstr(bad[i], "99G") ||
@@ -293,7 +295,8 @@ static void turn(struct knob *k)
 
 	switch (k->type) {
 	case NUMBER:
-		snprintf(text, sizeof(text), "%lld", k->min + (long long)below(k->max - k->min + 1));
+		snprintf(text, sizeof(text), "%lld",
+			 k->min + (long long)below(k->max - k->min + 1));
 		break;
 	case SWITCH:
 		snprintf(text, sizeof(text), "%d", one_in(2));
@@ -327,73 +330,67 @@ static void turn(struct knob *k)
 	}
 }
 
-int main(int argc, char **argv)
+/* Files that can only be read are read; none may take a word. */
+static void try_read_only(void)
 {
-	long seconds = arg(argc, argv, 1, 20), seed = arg(argc, argv, 2, 35), i, k;
-	unsigned long lost = 0;
 	char text[8192];
-	uint64_t end;
+	int i;
 
-	begin("knobs", seed);
-	if (access(COHORT, F_OK))
-		skip("no " COHORT);
-	if (nftw(COHORT, visit, 16, FTW_PHYS))
-		die_errno("nftw");
-	if (!nr_knobs || !nr_read_only)
-		die("%d files can be written, %d only be read", nr_knobs, nr_read_only);
 	for (i = 0; i < nr_read_only; i++) {
-		int err;
-
 		if (get_text(read_only[i], text, sizeof(text)) < 0)
 			die("%s cannot be read", read_only[i]);
-		err = put(read_only[i], "0");
-		if (!err)
+		if (!put(read_only[i], "0"))
 			die("%s could be written", read_only[i]);
 	}
-	/* At rest first. */
-	for (k = 0; k < nr_knobs; k++) {
-		int err = restore(&knobs[k]);
+}
 
-		if (err && !(err == -EBUSY && !strcmp(knobs[k].name, "cpb/order")) && err != -ENOSYS)
-			die("%s does not take its own value %s: %s", knobs[k].name, knobs[k].before,
-			    strerror(-err));
-	}
-	for (k = 0; k < nr_knobs; k++) {
-		struct knob *knob = &knobs[k];
+/* The order of sets says EBUSY to all while they are on. */
+static bool is_busy(const struct knob *k)
+{
+	return !strcmp(k->name, "cpb/order") && is_on("cpb/enabled");
+}
 
-		switch (knob->type) {
-		case NUMBER:
-			/* The order of sets says EBUSY to all while it is on: that is checked below. */
-			if (!strcmp(knob->name, "cpb/order") && is_on("cpb/enabled"))
-				continue;
-			garbage(knob);
-			bounds(knob);
-			break;
-		case SWITCH:
-			garbage(knob);
-			want_answer(knob, "1");
-			want_answer(knob, "0");
-			want_answer(knob, "1");
-			break;
-		case SIZE:
-			sizes(knob);
-			break;
-		case CHOICE:
-			garbage(knob);
-			choices(knob);
-			break;
-		default:
-			say("%s is new to this program", knob->name);
-			refuse_text(knob, "\n\n?");
-		}
-		if (restore(knob) && strcmp(knob->name, "cpb/order"))
-			die("%s cannot be %s again", knob->name, knob->before);
+static void try_knob(struct knob *k)
+{
+	int err = restore(k);
+
+	if (err && !(err == -EBUSY && is_busy(k)) && err != -ENOSYS)
+		die("%s does not take its own value %s: %s", k->name, k->before, strerror(-err));
+	if (is_busy(k))
+		return;
+	switch (k->type) {
+	case NUMBER:
+		garbage(k);
+		bounds(k);
+		break;
+	case SWITCH:
+		garbage(k);
+		want_answer(k, "1");
+		want_answer(k, "0");
+		want_answer(k, "1");
+		break;
+	case SIZE:
+		sizes(k);
+		break;
+	case CHOICE:
+		garbage(k);
+		choices(k);
+		break;
+	default:
+		say("%s is new to this program", k->name);
+		refuse_text(k, "\n\n?");
 	}
-	figure("knobs", nr_knobs, "");
-	figure("knobs_read_only", nr_read_only, "");
-	/* Under load, whatever comes. */
-	load_start(4, budget_mb() / 12, 64);
-	for (end = now_ms() + seconds * 1000; now_ms() < end;) {
+	if (restore(k) && strcmp(k->name, "cpb/order"))
+		die("%s cannot be %s again", k->name, k->before);
+}
+
+/* Under load, whatever comes. */
+static void turn_all(long seconds)
+{
+	uint64_t end = now_ms() + seconds * 1000;
+	char text[8192];
+
+	while (now_ms() < end) {
 		turn(&knobs[below(nr_knobs)]);
 		if (one_in(3))
 			restore(&knobs[below(nr_knobs)]);
@@ -406,43 +403,69 @@ int main(int argc, char **argv)
 		load_lives();
 		nap_ms(below(20));
 	}
-	/* What excludes each other goes first. */
+}
+
+/* What excludes each other is switched off first; the order of sets is written while they are. */
+static void restore_all(void)
+{
+	int k;
+
 	for (k = 0; k < nr_knobs; k++)
 		if (knobs[k].type == SWITCH && !strcmp(knobs[k].before, "0"))
 			restore(&knobs[k]);
-	/* The order of sets can be written while they are off only. */
-	for (k = 0; k < nr_knobs; k++) {
-		if (strcmp(knobs[k].name, "cpb/order"))
-			continue;
-		put(COHORT "/cpb/enabled", "0");
-		restore(&knobs[k]);
-	}
+	put(COHORT "/cpb/enabled", "0");
+	for (k = 0; k < nr_knobs; k++)
+		if (!strcmp(knobs[k].name, "cpb/order"))
+			restore(&knobs[k]);
 	for (k = 0; k < nr_knobs; k++)
 		restore(&knobs[k]);
-	load_end();
-	for (k = 0; k < nr_knobs; k++) {
-		struct knob *knob = &knobs[k];
-		char now[300] = "";
+}
 
-		for (i = 0; knob->readable && i < 20; i++) {
-			get_text(knob->path, now, sizeof(now));
-			if (!strcmp(now, knob->before))
-				break;
-			put("/proc/sys/vm/drop_caches", "3");
-			compact();
-			restore(knob);
-			nap_ms(200);
-		}
-		if (knob->readable && strcmp(now, knob->before)) {
-			/* Memory for an area need not be found again. */
-			if (knob->type != SIZE)
-				die("%s is %s, and was %s", knob->name, now, knob->before);
-			say("%s is %s, and was %s", knob->name, now, knob->before);
-			lost++;
-		}
+/* Memory for an area need not be found again; all else is as it was. */
+static bool is_as_before(struct knob *k)
+{
+	char now[300] = "";
+	int i;
+
+	if (!k->readable)
+		return true;
+	for (i = 0; i < 20; i++) {
+		get_text(k->path, now, sizeof(now));
+		if (!strcmp(now, k->before))
+			return true;
+		put("/proc/sys/vm/drop_caches", "3");
+		compact();
+		restore(k);
+		nap_ms(200);
 	}
-	no_kills();
-	finish();
+	if (k->type != SIZE)
+		die("%s is %s, and was %s", k->name, now, k->before);
+	say("%s is %s, and was %s", k->name, now, k->before);
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long lost = 0;
+	int k;
+
+	begin("knobs", arg(argc, argv, 2, 35));
+	if (access(COHORT, F_OK))
+		skip("no " COHORT);
+	if (nftw(COHORT, visit, 16, FTW_PHYS))
+		die_errno("nftw");
+	if (!nr_knobs || !nr_read_only)
+		die("%d files can be written, %d only be read", nr_knobs, nr_read_only);
+	try_read_only();
+	for (k = 0; k < nr_knobs; k++)
+		try_knob(&knobs[k]);
+	load_start(4, budget_mb() / 12, 64);
+	turn_all(arg(argc, argv, 1, 20));
+	restore_all();
+	load_end();
+	for (k = 0; k < nr_knobs; k++)
+		lost += !is_as_before(&knobs[k]);
+	figure("knobs", nr_knobs, "");
 	figure("knobs_turned", turned, "");
 	figure("knobs_refused", refused, "");
 	figure("areas_lost", lost, "");

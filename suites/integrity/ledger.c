@@ -49,14 +49,14 @@ static long zram_kb(void)
 static long gap_kb(long *free_kb)
 {
 	static const char *const known[] = {
-		"Buffers", "Cached", "SwapCached", "AnonPages", "Slab", "PageTables", "SecPageTables",
-		"Percpu", "VmallocUsed",
+		"Buffers", "Cached", "SwapCached", "AnonPages", "Slab", "PageTables",
+		"SecPageTables", "Percpu", "VmallocUsed",
 	};
 	long kb = meminfo("MemTotal"), i;
 
 	*free_kb = meminfo("MemFree");
 	kb -= *free_kb + pcp_kb() + zram_kb() + get_long(COHORT "/cpb/cpu_kb", 0);
-	for (i = 0; i < (long)(sizeof(known) / sizeof(known[0])); i++)
+	for (i = 0; i < (long)ARRAY_SIZE(known); i++)
 		kb -= meminfo(known[i]);
 	kb -= meminfo("HugePages_Total") * meminfo("Hugepagesize");
 	return kb;
@@ -124,82 +124,120 @@ static void *sleeper(void *unused)
 	return unused;
 }
 
-static void consumer(int kind, unsigned long mb)
+static char chunk[64 * 1024];
+
+/* Every third page kept, and some of the others taken again. */
+static void take_holes(char *p, unsigned long pages)
 {
-	unsigned long pages = mb * MB / PG, i;
-	char path[PATH_MAX], *p;
-	int fds[2], fd, size = 4 << 20;
-	static char chunk[64 * 1024];
+	unsigned long i;
+
+	fill_run(p, pages, 1);
+	for (i = 0; i < pages; i++)
+		if (i % 3)
+			madvise(p + i * PG, PG, MADV_DONTNEED);
+	fill_run(p, pages / 2, 7);
+}
+
+static void fill_descriptor(int fd)
+{
+	while (write(fd, chunk, sizeof(chunk)) > 0)
+		;
+}
+
+static void take_pipes(unsigned long nr)
+{
+	int fds[2];
+
+	for (; nr && !pipe2(fds, O_NONBLOCK); nr--) {
+		fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
+		fill_descriptor(fds[1]);
+	}
+}
+
+static void take_sockets(unsigned long nr)
+{
+	int fds[2], size = 4 << 20;
+
+	for (; nr && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds); nr--) {
+		setsockopt(fds[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+		fill_descriptor(fds[0]);
+	}
+}
+
+/* Stacks of the kernel, and tables of pages of zeros far from one another. */
+static void take_stacks_and_tables(void)
+{
+	size_t span = 1UL << 40, i;
 	pthread_attr_t attr;
 	pthread_t thread;
+	char *p;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 * 1024);
+	for (i = 0; i < 200 && !pthread_create(&thread, &attr, sleeper, NULL); i++)
+		;
+	p = mmap(NULL, span, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		die_errno("a terabyte");
+	madvise(p, span, MADV_NOHUGEPAGE);
+	for (i = 0; i < 2000; i++)
+		check_page(p + i * 256 * HUGE, 0, "a page of zeros");
+}
+
+static void take_files(void)
+{
+	char path[PATH_MAX];
+	int fd, i;
+
+	for (i = 0; i < 400; i++) {
+		work_path(path, sizeof(path), "s-%d-%d", (int)getpid(), i);
+		fd = open(path, O_RDWR | O_CREAT, 0600);
+		if (fd < 0 || write(fd, chunk, 4096 + below(32768)) < 0)
+			die_errno("%s", path);
+		close(fd);
+		if (i % 2)
+			unlink(path);
+	}
+}
+
+static void take_segment(unsigned long pages)
+{
+	int id = shmget(IPC_PRIVATE, pages * PG, IPC_CREAT | 0600);
+	char *p = shmat(id, NULL, 0);
+
+	shmctl(id, IPC_RMID, NULL);
+	if (p == (void *)-1)
+		die_errno("shmat");
+	fill_run(p, pages, 1);
+}
+
+static void consumer(int kind, unsigned long mb)
+{
+	unsigned long pages = mb * MB / PG;
+	char *p;
 
 	switch (kind) {
-	case 0:		/* every third page kept */
-		p = map_anon(pages * PG);
-		fill_run(p, pages, 1);
-		for (i = 0; i < pages; i++)
-			if (i % 3)
-				madvise(p + i * PG, PG, MADV_DONTNEED);
-		fill_run(p, pages / 2, 7);
-		break;
+	case 0:
+		return take_holes(map_anon(pages * PG), pages);
 	case 1:
-		p = map_huge_aligned(mb / 2 * 2 * MB);
-		madvise(p, mb / 2 * 2 * MB, MADV_HUGEPAGE);
-		fill_run(p, mb / 2 * 2 * MB / PG, 1);
-		for (i = 0; i < pages / 2; i += 3)
-			madvise(p + i * PG, PG, MADV_DONTNEED);
-		break;
+		p = map_huge_aligned(pages * PG);
+		madvise(p, pages * PG, MADV_HUGEPAGE);
+		return take_holes(p, pages);
 	case 2:
 		p = map_memfd(pages * PG, NULL);
 		fill_run(p, pages, 1);
 		madvise(p, pages * PG, MADV_PAGEOUT);
 		break;
 	case 3:
-		for (i = 0; i < mb && i < 100 && !pipe2(fds, O_NONBLOCK); i++) {
-			fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
-			while (write(fds[1], chunk, sizeof(chunk)) > 0)
-				;
-		}
-		break;
+		return take_pipes(clamp(mb, 1, 100));
 	case 4:
-		for (i = 0; i < mb / 8 && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds); i++) {
-			setsockopt(fds[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
-			while (write(fds[0], chunk, sizeof(chunk)) > 0)
-				;
-		}
-		break;
+		return take_sockets(mb / 8);
 	case 5:
-		pthread_attr_init(&attr);
-		pthread_attr_setstacksize(&attr, 64 * 1024);
-		for (i = 0; i < 200 && !pthread_create(&thread, &attr, sleeper, NULL); i++)
-			;
-		p = mmap(NULL, 1UL << 40, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (p != MAP_FAILED) {
-			madvise(p, 1UL << 40, MADV_NOHUGEPAGE);
-			for (i = 0; i < 2000; i++)
-				(void)*(volatile char *)(p + i * 256 * HUGE);
-		}
-		break;
+		return take_stacks_and_tables();
 	case 6:
-		for (i = 0; i < 400; i++) {
-			work_path(path, sizeof(path), "s-%d-%lu", (int)getpid(), i);
-			fd = open(path, O_RDWR | O_CREAT, 0600);
-			if (fd < 0 || write(fd, chunk, 4096 + below(32768)) < 0)
-				die_errno("%s", path);
-			close(fd);
-			if (i % 2)
-				unlink(path);
-		}
-		break;
-	case 7: {
-		int id = shmget(IPC_PRIVATE, pages * PG, IPC_CREAT | 0600);
-
-		p = shmat(id, NULL, 0);
-		shmctl(id, IPC_RMID, NULL);
-		if (p == (void *)-1)
-			die_errno("shmat");
-		fill_run(p, pages, 1);
-	}
+		return take_files();
+	default:
+		take_segment(pages);
 	}
 }
 
@@ -236,8 +274,8 @@ static void one_round(long r, unsigned long mb)
 	for (k = 0; k < CONSUMERS; k++)
 		while (!ready[k]) {
 			if (waitpid(pids[k], &status, WNOHANG) > 0 && !ready[k])
-				die("consumer %d ended early with status %x, oom_kill %lld", k, status,
-				    vmstat("oom_kill"));
+				die("consumer %d ended early, status %x, oom_kill %lld", k,
+				    status, vmstat("oom_kill"));
 			nap_ms(5);
 		}
 	nap_ms(100);
@@ -289,9 +327,8 @@ int main(int argc, char **argv)
 		empty_work();
 		gap[r] = settled(&free_kb[r]);
 		compare_pieces();
-		say("round %ld: %ld KiB free, %ld KiB unaccounted for, slab %ld, vmalloc %ld, percpu %ld, "
-		    "cached %ld, anonymous %ld", r, free_kb[r], gap[r], meminfo("Slab"),
-		    meminfo("VmallocUsed"), meminfo("Percpu"), meminfo("Cached"), meminfo("AnonPages"));
+		say("round %ld: %ld KiB free, %ld KiB unaccounted for, slab %ld, vmalloc %ld", r,
+		    free_kb[r], gap[r], meminfo("Slab"), meminfo("VmallocUsed"));
 		if (gap[r] - gap[0] > worst)
 			worst = gap[r] - gap[0];
 	}

@@ -66,6 +66,9 @@ static inline void crew_start(struct crew *c, int nr, uint64_t seed, void (*work
 {
 	c->stop = map_shared(PG);
 	c->rounds = map_shared(PG);
+	/* These pages are of the group of this process, not of a child's. */
+	*c->stop = 0;
+	c->rounds[0] = 0;
 	for (c->nr = 0; c->nr < nr; c->nr++) {
 		c->pids[c->nr] = child_seeded(seed * 100 + c->nr);
 		if (!c->pids[c->nr])

@@ -11,12 +11,15 @@
 #define ROOT "/sys/fs/cgroup"
 #define TOP ROOT "/integrity-mem"
 #define GROUPS 3
-#define BYSTANDERS 2
-#define VICTIMS 3
+#define BYSTANDERS (2 * GROUPS)
+#define OUTSIDERS 3
+#define MOVERS 5
+#define IDS 64	/* numbers of groups, used in turn */
+#define FILE_PAGES (48 * MB / PG)
+#define FILE_TAG (1ULL << 60)
 #define BOUND_KB 2048	/* what CPUs may keep charged at hand, and a little */
 
-static volatile int *stop;
-static volatile unsigned long *progress;
+static struct crew outside, inside, movers;
 
 static void group_path(char *path, size_t size, int g, const char *file)
 {
@@ -61,18 +64,24 @@ static void make_group(int g)
 }
 
 /* A zombie may still be in it for a moment. */
-static void remove_group(int g)
+static void remove_path(const char *path)
 {
-	char path[160];
 	int i;
 
-	group_path(path, sizeof(path), g, "");
 	for (i = 0; i < 500; i++) {
 		if (!rmdir(path) || errno == ENOENT)
 			return;
 		nap_ms(20);
 	}
 	die_errno("rmdir %s", path);
+}
+
+static void remove_group(int g)
+{
+	char path[160];
+
+	group_path(path, sizeof(path), g, "");
+	remove_path(path);
 }
 
 static void open_top(void)
@@ -82,52 +91,39 @@ static void open_top(void)
 	put(ROOT "/cgroup.subtree_control", "+memory");
 	if (mkdir(TOP, 0755) && errno != EEXIST)
 		skip("no cgroups: %s", strerror(errno));
-	for (g = 0; g < 64; g++)
+	for (g = 0; g < IDS; g++)
 		remove_group(g);
 	if (put(TOP "/cgroup.subtree_control", "+memory"))
 		skip("no memory controller");
 }
 
-static void close_top(void)
-{
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		if (!rmdir(TOP))
-			return;
-		nap_ms(20);
-	}
-	die_errno("rmdir " TOP);
-}
-
 /* Goes on until it is told to stop: its pages are as it wrote them. */
-static void watch_own(int me, unsigned long pages)
+static void watch_own(const struct crew *crew, int me, unsigned long pages)
 {
 	uint64_t tag = ((uint64_t)me + 1) << 40;
 	char *p = map_anon(pages * PG);
 
 	fill_run(p, pages, tag);
-	while (!*stop) {
+	while (!*crew->stop) {
 		check_run(p, pages, tag, "pages of a bystander");
 		if (one_in(8))
 			madvise(p, pages * PG, MADV_PAGEOUT);
-		progress[me]++;
+		crew->rounds[me]++;
 		nap_ms(10);
 	}
 	check_run(p, pages, tag, "in the end");
 	_exit(0);
 }
 
-static pid_t watcher(int me, int g, unsigned long pages)
+static void stands_outside(int me)
 {
-	pid_t pid = child();
+	watch_own(&outside, me, 512);
+}
 
-	if (pid)
-		return pid;
-	if (g >= 0)
-		enter(g);
-	watch_own(me, pages);
-	return 0;
+static void stands_inside(int me)
+{
+	enter(me % GROUPS);
+	watch_own(&inside, me, 128);
 }
 
 /* After the tasks have gone so have their charges, but for what CPUs keep at hand. */
@@ -169,196 +165,140 @@ static void hog(int g, unsigned long mb, int kind)
 		fill_run(p, pages, 0x5000000);
 }
 
-/* With memory.oom.group all of a group's tasks die, else at least the hog. */
-static void rounds_of_kills(long rounds, bool whole)
+static void make_groups(bool whole)
 {
-	pid_t victims[VICTIMS];
-	long long before = vmstat("oom_kill"), inside = 0;
-	long r, g, i;
+	int g;
 
-	for (i = 0; i < VICTIMS; i++)
-		victims[i] = watcher(i, -1, 512);
-	for (r = 0; r < rounds; r++) {
-		pid_t hogs[GROUPS], by[GROUPS][BYSTANDERS];
-		int status;
-
-		*stop = 0;
-		for (g = 0; g < GROUPS; g++) {
-			make_group(g);
-			set_group(g, "memory.max", "%ldM", 16 + 8 * g);
-			set_group(g, "memory.swap.max", "%s", g == 1 ? "4M" : "0");
-			set_group(g, "memory.oom.group", "%d", whole);
-			for (i = 0; i < BYSTANDERS; i++) {
-				progress[VICTIMS + g * BYSTANDERS + i] = 0;
-				by[g][i] = watcher(VICTIMS + g * BYSTANDERS + i, g, 128);
-			}
-		}
-		/* All are in their groups before a process is killed there. */
-		for (i = 0; i < VICTIMS + GROUPS * BYSTANDERS; i++)
-			while (!progress[i]) {
-				if (waitpid(-1, &status, WNOHANG) > 0)
-					die("a watcher ended with status %x", status);
-				nap_ms(5);
-			}
-		for (g = 0; g < GROUPS; g++) {
-			hogs[g] = child();
-			if (!hogs[g])
-				hog(g, 96, (r + g) % 3);
-		}
-		for (g = 0; g < GROUPS; g++) {
-			if (waitpid(hogs[g], &status, 0) != hogs[g])
-				die_errno("waitpid");
-			if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-				die("a hog of group %ld ended with status %x", g, status);
-		}
-		for (i = 0; i < VICTIMS; i++)
-			if (waitpid(victims[i], &status, WNOHANG))
-				die("one outside of all groups ended, status %x", status);
-		for (g = 0; g < GROUPS; g++) {
-			for (i = 0; i < BYSTANDERS; i++) {
-				if (!whole)
-					kill(by[g][i], SIGKILL);
-				if (waitpid(by[g][i], &status, 0) != by[g][i])
-					die_errno("waitpid");
-				if (!WIFSIGNALED(status))
-					die("one in group %ld ended with status %x", g, status);
-			}
-			if (of_group(g, "memory.events", "oom_kill") < 1)
-				die("group %ld tells of no kill", g);
-			inside += of_group(g, "memory.events", "oom_kill");
-			want_empty(g, "after a kill");
-			remove_group(g);
-		}
+	for (g = 0; g < GROUPS; g++) {
+		make_group(g);
+		set_group(g, "memory.max", "%dM", 16 + 8 * g);
+		set_group(g, "memory.swap.max", "%s", g == 1 ? "4M" : "0");
+		set_group(g, "memory.oom.group", "%d", whole);
 	}
-	*stop = 1;
-	for (i = 0; i < VICTIMS; i++)
-		want_well(victims[i], "one outside of all groups");
-	if (vmstat("oom_kill") - before > inside)
-		die("%lld were killed, %lld of them in groups", vmstat("oom_kill") - before, inside);
-	figure("killed_in_groups", inside, "");
+}
+
+static void want_killed(pid_t pid, const char *what, int g)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		die_errno("waitpid");
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+		die("%s of group %d ended with status %x", what, g, status);
+}
+
+/* With memory.oom.group all of a group's tasks die, else at least the hog. */
+static long long round_of_kills(long r, bool whole)
+{
+	pid_t hogs[GROUPS];
+	long long killed = 0, of_one;
+	int g, i;
+
+	make_groups(whole);
+	crew_start(&inside, BYSTANDERS, r, stands_inside);
+	/* All are in their groups before a process is killed there. */
+	crew_wait(&inside, 1);
+	for (g = 0; g < GROUPS; g++) {
+		hogs[g] = child();
+		if (!hogs[g])
+			hog(g, 96, (r + g) % 3);
+	}
+	for (g = 0; g < GROUPS; g++)
+		want_killed(hogs[g], "a hog", g);
+	crew_lives(&outside);
+	for (i = 0; i < BYSTANDERS; i++) {
+		if (!whole)
+			kill(inside.pids[i], SIGKILL);
+		want_killed(inside.pids[i], "a bystander", i % GROUPS);
+	}
+	for (g = 0; g < GROUPS; g++) {
+		of_one = of_group(g, "memory.events", "oom_kill");
+		if (of_one < 1)
+			die("group %d tells of no kill", g);
+		killed += of_one;
+		want_empty(g, "after a kill");
+		remove_group(g);
+	}
+	return killed;
+}
+
+static void kills(long rounds, bool whole)
+{
+	long long before = vmstat("oom_kill"), killed = 0, all;
+	long r;
+
+	crew_start(&outside, OUTSIDERS, rnd() >> 16, stands_outside);
+	for (r = 0; r < rounds; r++)
+		killed += round_of_kills(r, whole);
+	crew_end(&outside);
+	all = vmstat("oom_kill") - before;
+	if (all > killed)
+		die("%lld were killed, %lld of them in groups", all, killed);
+	figure("killed_in_groups", killed, "");
 }
 
 /* ---- groups that come and go under tasks that move ---- */
 
-static char file_path[PATH_MAX];
-
-static void mover(int me, unsigned long pages, unsigned long file_pages)
+static void read_file(int fd)
 {
-	uint64_t tag = ((uint64_t)me + 1) << 40;
-	char *p = map_anon(pages * PG);
-	uint32_t *gen = calloc(pages, sizeof(*gen));
 	static char page[PG] __attribute__((aligned(4096)));
-	int fd = open(file_path, O_RDONLY | O_CLOEXEC);
+	unsigned long i, at;
 
-	if (!gen || fd < 0)
-		die_errno("a mover");
-	while (!*stop) {
-		unsigned long n = 1 + below(64), at = below(pages - n), i;
-
-		for (i = at; i < at + n; i++) {
-			check_page(p + i * PG, gen[i] ? tag + ((uint64_t)gen[i] << 20) + i : 0,
-				   "pages of a task that is moved");
-			gen[i]++;
-			fill_page(p + i * PG, tag + ((uint64_t)gen[i] << 20) + i);
-		}
-		if (one_in(6)) {
-			madvise(p + at * PG, n * PG, MADV_DONTNEED);
-			memset(gen + at, 0, n * sizeof(*gen));
-		}
-		for (i = 0; i < 16; i++) {
-			unsigned long k = below(file_pages);
-
-			if (pread(fd, page, PG, k * PG) != PG)
-				die_errno("pread");
-			check_page(page, (1ULL << 60) + k, "a file");
-		}
-		if (one_in(10)) {
-			int m = memfd_create("moved", MFD_CLOEXEC);
-
-			if (m >= 0 && write(m, page, PG) == PG)
-				close(m);
-		}
-		progress[me]++;
+	for (i = 0; i < 16; i++) {
+		at = below(FILE_PAGES);
+		if (pread(fd, page, PG, at * PG) != PG)
+			die_errno("pread");
+		check_page(page, FILE_TAG + at, "a file");
 	}
-	for (unsigned long i = 0; i < pages; i++)
-		check_page(p + i * PG, gen[i] ? tag + ((uint64_t)gen[i] << 20) + i : 0, "in the end");
+}
+
+static void mover(int me)
+{
+	unsigned long pages = 4 * MB / PG;
+	struct tagged t = tagged_of(map_anon(pages * PG), pages);
+	char path[PATH_MAX];
+	int fd;
+
+	enter(me % GROUPS);
+	work_path(path, sizeof(path), "read");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		die_errno("%s", path);
+	while (!*movers.stop) {
+		unsigned long n = 1 + below(64), at = below(pages - n);
+
+		check_tagged(&t, at, n, "pages of a task that is moved");
+		write_tagged(&t, at, n);
+		if (one_in(6))
+			drop_tagged(&t, at, n, MADV_DONTNEED);
+		read_file(fd);
+		if (one_in(10))
+			munmap(map_memfd(PG, NULL), PG);
+		movers.rounds[me]++;
+	}
+	check_tagged(&t, 0, pages, "in the end");
 	_exit(0);
 }
 
-static void moves(long rounds)
+/* All tasks leave a group, which goes; what was charged there is still in use. */
+static void replace_group(int *id, int to, int next)
 {
-	enum { MOVERS = 5 };
-	pid_t pids[MOVERS];
-	unsigned long file_pages = 48 * MB / PG, moved = 0, removed = 0;
-	long r, g, i, next = GROUPS;
-	int ids[GROUPS];
+	int i;
+
+	for (i = 0; i < MOVERS; i++)
+		set_group(to, "cgroup.procs", "%d", movers.pids[i]);
+	set_group(to, "memory.max", "max");
+	remove_group(*id);
+	*id = next;
+	make_group(next);
+}
+
+/* Every group is gone, and so is what was charged. */
+static void want_all_gone(void)
+{
 	long long kb = 0, dying = 0;
-	bool high = true;
+	int i;
 
-	work_path(file_path, sizeof(file_path), "read");
-	close(make_file(file_path, file_pages, 1ULL << 60));
-	for (g = 0; g < GROUPS; g++) {
-		ids[g] = g;
-		make_group(g);
-	}
-	for (i = 0; i < MOVERS; i++) {
-		pids[i] = child();
-		if (!pids[i]) {
-			enter(ids[i % GROUPS]);
-			mover(i, 4 * MB / PG, file_pages);
-		}
-	}
-	/* Each is in a group before one is removed. */
-	for (i = 0; i < MOVERS; i++)
-		while (!progress[i]) {
-			int status;
-
-			if (waitpid(pids[i], &status, WNOHANG) > 0)
-				die("a mover ended with status %x", status);
-			nap_ms(5);
-		}
-	for (r = 0; r < rounds; r++) {
-		unsigned long seen = progress[r % MOVERS];
-		long where = r % GROUPS;
-
-		for (i = 0; i < MOVERS; i++)
-			if (one_in(3) && !set_group(ids[below(GROUPS)], "cgroup.procs", "%d", pids[i]))
-				moved++;
-		if (high && one_in(2))
-			set_group(ids[where], "memory.high", "%ldM", 12 + (long)below(40));
-		else
-			set_group(ids[where], "memory.max", "%ldM", 40 + (long)below(40));
-		/* No task is left in it, but what was charged there is. */
-		if (r % 4 == 3) {
-			long to = (where + 1) % GROUPS;
-
-			for (i = 0; i < MOVERS; i++)
-				set_group(ids[to], "cgroup.procs", "%d", pids[i]);
-			set_group(ids[to], "memory.max", "max");
-			remove_group(ids[where]);
-			removed++;
-			ids[where] = next++ % 64;
-			make_group(ids[where]);
-		}
-		while (progress[r % MOVERS] == seen) {
-			int status;
-
-			if (waitpid(pids[r % MOVERS], &status, WNOHANG) > 0)
-				die("a mover ended with status %x", status);
-			nap_ms(5);
-		}
-		nap_ms(20);
-	}
-	*stop = 1;
-	for (i = 0; i < MOVERS; i++)
-		want_well(pids[i], "a mover");
-	for (g = 0; g < GROUPS; g++) {
-		set_group(ids[g], "memory.high", "max");
-		set_group(ids[g], "memory.max", "max");
-		want_empty(ids[g], "after all moves");
-		remove_group(ids[g]);
-	}
-	finish();
 	for (i = 0; i < 200; i++) {
 		put("/proc/sys/vm/drop_caches", "3");
 		kb = get_long(TOP "/memory.current", -1) / 1024;
@@ -368,29 +308,68 @@ static void moves(long rounds)
 		nap_ms(50);
 	}
 	if (kb > BOUND_KB)
-		die("%lld KiB are charged though every group is gone; %lld groups are dying", kb, dying);
-	figure("tasks_moved", moved, "");
-	figure("groups_removed", removed, "");
+		die("%lld KiB are charged though every group is gone; %lld are dying", kb, dying);
 	figure("groups_dying", dying, "");
+}
+
+static void moves(long rounds)
+{
+	unsigned long moved = 0, seen;
+	int ids[GROUPS], g, i, next = GROUPS;
+	char path[PATH_MAX];
+	long r;
+
+	work_path(path, sizeof(path), "read");
+	close(make_file(path, FILE_PAGES, FILE_TAG));
+	for (g = 0; g < GROUPS; g++) {
+		ids[g] = g;
+		make_group(g);
+	}
+	crew_start(&movers, MOVERS, rnd() >> 16, mover);
+	/* Each is in a group before one is removed. */
+	crew_wait(&movers, 1);
+	for (r = 0; r < rounds; r++) {
+		seen = movers.rounds[r % MOVERS];
+		g = r % GROUPS;
+		for (i = 0; i < MOVERS; i++)
+			if (one_in(3))
+				moved += !set_group(ids[below(GROUPS)], "cgroup.procs", "%d",
+						    movers.pids[i]);
+		if (one_in(2))
+			set_group(ids[g], "memory.high", "%ldM", 12 + (long)below(40));
+		else
+			set_group(ids[g], "memory.max", "%ldM", 40 + (long)below(40));
+		if (r % 4 == 3)
+			replace_group(&ids[g], ids[(g + 1) % GROUPS], next++ % IDS);
+		while (movers.rounds[r % MOVERS] == seen) {
+			crew_lives(&movers);
+			nap_ms(5);
+		}
+	}
+	crew_end(&movers);
+	for (g = 0; g < GROUPS; g++) {
+		set_group(ids[g], "memory.high", "max");
+		set_group(ids[g], "memory.max", "max");
+		want_empty(ids[g], "after all moves");
+		remove_group(ids[g]);
+	}
+	empty_work();
+	want_all_gone();
+	figure("tasks_moved", moved, "");
 }
 
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "oom";
-	long rounds = arg(argc, argv, 2, 6), seed = arg(argc, argv, 3, 16);
+	long rounds = arg(argc, argv, 2, 4);
 
-	begin("memcg", seed);
-	stop = map_shared(PG);
-	progress = map_shared(PG);
+	begin("memcg", arg(argc, argv, 3, 16));
 	open_top();
-	if (!strcmp(what, "oom"))
-		rounds_of_kills(rounds, false);
-	else if (!strcmp(what, "group"))
-		rounds_of_kills(rounds, true);
-	else if (!strcmp(what, "move"))
+	if (!strcmp(what, "move"))
 		moves(rounds);
 	else
-		die("no such part: %s", what);
-	close_top();
+		kills(rounds, !strcmp(what, "group"));
+	remove_path(TOP);
+	finish();
 	return 0;
 }

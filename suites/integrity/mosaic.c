@@ -26,6 +26,7 @@ struct area {
 };
 
 #define FILE_KEY (1ULL << 61)
+#define COMMON_PAGES (24 * MB / PG)
 
 static struct area areas[KINDS];
 
@@ -120,8 +121,8 @@ static void make_area(struct area *a, enum kind kind, unsigned long pages, uint6
 		unlink(path);
 		break;
 	case MEMFD:
-		a->fd = memfd_create("mosaic", MFD_CLOEXEC);
-		break;
+		a->p = map_memfd(pages * PG, &a->fd);
+		return;
 	case SYSV:
 		id = shmget(IPC_PRIVATE, pages * PG, IPC_CREAT | 0600);
 		if (id < 0)
@@ -274,41 +275,40 @@ static void act(struct area *a)
 	if (n > a->pages / 2)
 		n = a->pages / 2;
 	at = below(a->pages - n);
-	switch (below(20)) {
+	switch (below(17)) {
 	case 0: case 1: case 2: case 3:
-		return write_some(a, at, n);
-	case 4: case 5: case 6:
-		return check_some(a, at, n, "read");
-	case 7: case 8:
+		write_some(a, at, n);
+		break;
+	case 4: case 5:
 		drop(a, at, n);
 		break;
-	case 9:
+	case 6:
 		free_lazily(a, at, n);
 		break;
-	case 10:
+	case 7:
 		madvise(a->p + at * PG, n * PG, MADV_COLD);
 		break;
-	case 11: case 12:
+	case 8: case 9:
 		madvise(a->p + at * PG, n * PG, MADV_PAGEOUT);
 		break;
-	case 13:
+	case 10:
 		madvise(a->p + at * PG, n * PG,
 			one_in(2) ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 		break;
-	case 14:
+	case 11:
 		at &= ~511UL;
 		if (at + 512 > a->pages)
 			return;
 		n = 512;
 		madvise(a->p + at * PG, n * PG, MADV_COLLAPSE);
 		break;
-	case 15:
+	case 12:
 		protect(a, at, n);
 		break;
-	case 16:
+	case 13:
 		move(a);
 		break;
-	case 17:
+	case 14:
 		if (n > 64)
 			n = 64;
 		if (!mlock(a->p + at * PG, n * PG))
@@ -316,7 +316,7 @@ static void act(struct area *a)
 		/* Also one that failed may have left some locked. */
 		munlock(a->p + at * PG, n * PG);
 		break;
-	case 18:
+	case 15:
 		if (one_in(3))
 			punch(a, at, n);
 		else
@@ -330,41 +330,41 @@ static void act(struct area *a)
 		check_some(a, at, n, "after an act");
 }
 
-struct shared {
-	volatile int stop;
-	volatile unsigned long acts[32];
-};
+static struct crew crew;
+static unsigned long pages;	/* of a process */
 
-static struct shared *shared;
-
-static void run_one(int me, unsigned long pages)
+/* How much of a process each kind is, of 20; of disk there is less. */
+static void make_areas(uint64_t key)
 {
-	/* How much of a process each kind is, of 20. */
 	static const int parts[] = { 6, 4, 1, 2, 2, 1, 2, 2 };
-	unsigned long left = 0;
+	unsigned long left = 0, share, n;
 	int k;
 
 	/* The first kind last: it has what others leave. */
 	for (k = KINDS - 1; k >= 0; k--) {
-		unsigned long n = pages * parts[k] / 20, share = n;
-
-		/* Of disk there is less. */
-		if (k == FILESH && n > 8 * MB / PG)
-			n = 8 * MB / PG;
-		if (k == FILEPRIV && n > 24 * MB / PG)
-			n = 24 * MB / PG;
+		share = pages * parts[k] / 20;
+		n = share;
+		if (k == FILESH)
+			n = clamp(n, 0, 8 * MB / PG);
+		if (k == FILEPRIV)
+			n = clamp(n, 0, COMMON_PAGES);
 		left += share - n;
 		if (k == ANON)
 			n += left;
-		if (n < 128)
-			n = 128;
-		make_area(&areas[k], k, n, (uint64_t)(me + 1) << 55);
+		make_area(&areas[k], k, n < 128 ? 128 : n, key);
 	}
+}
+
+static void one(int me)
+{
+	int k;
+
+	make_areas((uint64_t)(me + 1) << 55);
 	for (k = 0; k < KINDS; k++)
 		write_some(&areas[k], 0, areas[k].pages);
-	while (!shared->stop) {
+	while (!*crew.stop) {
 		act(&areas[below(KINDS)]);
-		shared->acts[me]++;
+		crew.rounds[me]++;
 	}
 	for (k = 0; k < KINDS; k++)
 		check_some(&areas[k], 0, areas[k].pages, "in the end");
@@ -373,54 +373,27 @@ static void run_one(int me, unsigned long pages)
 
 int main(int argc, char **argv)
 {
-	long nr = arg(argc, argv, 1, 6), percent = arg(argc, argv, 2, 40);
-	long seconds = arg(argc, argv, 3, 20), seed = arg(argc, argv, 4, 11), i, each;
-	unsigned long acts = 0;
-	pid_t pids[32];
+	long nr = arg(argc, argv, 1, 6), percent = arg(argc, argv, 2, 45);
+	long seconds = arg(argc, argv, 3, 20), each;
 	char path[PATH_MAX];
 	uint64_t end;
 
-	begin("mosaic", seed);
-	if (nr > 16)
-		nr = 16;
-	shared = map_shared(sizeof(*shared));
+	begin("mosaic", arg(argc, argv, 4, 11));
+	nr = clamp(nr, 1, CREW);
 	each = pressure_mb(percent) / nr;
 	if (each < 8)
 		each = 8;
+	pages = each * MB / PG;
 	work_path(path, sizeof(path), "common");
-	close(make_file(path, 24 * MB / PG, FILE_KEY));
+	close(make_file(path, COMMON_PAGES, FILE_KEY));
 	say("%ld processes of %ld MiB, %ld MiB available, %ld MiB of swap", nr, each, budget_mb(),
 	    swap_free_mb());
-	for (i = 0; i < nr; i++) {
-		pids[i] = child_seeded(seed * 100 + i);
-		if (!pids[i])
-			run_one(i, each * MB / PG);
-	}
-	for (end = now_ms() + seconds * 1000; now_ms() < end; nap_ms(50)) {
-		int status;
-		pid_t pid = waitpid(-1, &status, WNOHANG);
-
-		if (pid > 0)
-			die("process %d ended early, status %x, oom_kill %lld", (int)pid, status,
-			    vmstat("oom_kill"));
-	}
-	/* On a machine that is slow each has done something all the same. */
-	for (i = 0; i < nr; i++)
-		while (!shared->acts[i]) {
-			int status;
-			pid_t pid = waitpid(-1, &status, WNOHANG);
-
-			if (pid > 0)
-				die("process %d ended early, status %x", (int)pid, status);
-			nap_ms(50);
-		}
-	shared->stop = 1;
-	for (i = 0; i < nr; i++)
-		want_well(pids[i], "a process");
+	crew_start(&crew, nr, rnd() >> 16, one);
+	for (end = now_ms() + seconds * 1000; now_ms() < end; nap_ms(50))
+		crew_lives(&crew);
+	crew_wait(&crew, 1);
+	figure("mosaic_acts", crew_end(&crew), "");
 	no_kills();
-	for (i = 0; i < nr; i++)
-		acts += shared->acts[i];
-	figure("mosaic_acts", acts, "");
 	finish();
 	return 0;
 }

@@ -8,6 +8,7 @@
  */
 #include "load.h"
 
+#define PAGES 1024UL
 #define MAX_BAD 4096
 #define SOFT "/sys/devices/system/memory/soft_offline_page"
 #define UNPOISON "/sys/kernel/debug/hwpoison/unpoison-pfn"
@@ -15,6 +16,7 @@
 
 static uint64_t bad[MAX_BAD];
 static unsigned int nr_bad;
+static unsigned long taken, refused, taken_free;
 
 static uint64_t pfn_of(const void *page)
 {
@@ -53,96 +55,114 @@ static void want_none_bad(char *p, unsigned long pages)
 
 		for (k = 0; pfn && k < nr_bad; k++)
 			if (bad[k] == pfn)
-				die("frame %llx is bad and at %p", (unsigned long long)pfn, p + i * PG);
+				die("frame %llx is bad and at %p", (unsigned long long)pfn,
+				    p + i * PG);
 	}
+}
+
+static char *make_memory(int kind, uint64_t tag)
+{
+	char path[PATH_MAX], *p;
+	int fd;
+
+	switch (kind) {
+	case 0:
+		p = map_anon(PAGES * PG);
+		madvise(p, PAGES * PG, MADV_NOHUGEPAGE);
+		break;
+	case 1:
+		p = map_huge_aligned(PAGES * PG);
+		madvise(p, PAGES * PG, MADV_HUGEPAGE);
+		break;
+	case 2:
+		p = map_memfd(PAGES * PG, NULL);
+		break;
+	default:
+		work_path(path, sizeof(path), "poison");
+		fd = make_file(path, PAGES, tag);
+		fsync(fd);
+		p = mmap(NULL, PAGES * PG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (p == MAP_FAILED)
+			die_errno("mmap");
+		close(fd);
+		return p;
+	}
+	fill_run(p, PAGES, tag);
+	return p;
+}
+
+static void take_mapped(char *p, uint64_t tag)
+{
+	unsigned long at;
+	uint64_t pfn;
+	int i;
+
+	for (i = 0; i < 24; i++) {
+		at = below(PAGES);
+		check_page(p + at * PG, tag + at, "before its frame goes bad");
+		pfn = pfn_of(p + at * PG);
+		if (!pfn)
+			continue;
+		if (!madvise(p + at * PG, PG, MADV_SOFT_OFFLINE))
+			taken++;
+		else if ((errno == EPERM || errno == EINVAL) && !taken && !refused)
+			skip("MADV_SOFT_OFFLINE: %s", strerror(errno));
+		else
+			refused++;
+		remember(pfn);
+		check_page(p + at * PG, tag + at, "after its frame went bad");
+	}
+	check_run(p, PAGES, tag, "all of it");
+	want_none_bad(p, PAGES);
+}
+
+/* Frames that were this process's: free by now, at hand of a CPU, or another's. */
+static void take_freed(char *p)
+{
+	uint64_t pfns[16];
+	int i;
+
+	for (i = 0; i < 16; i++)
+		pfns[i] = pfn_of(p + below(PAGES) * PG);
+	munmap(p, PAGES * PG);
+	for (i = 0; i < 16; i++) {
+		if (!pfns[i])
+			continue;
+		taken_free += !put(SOFT, "0x%llx", (unsigned long long)pfns[i] * PG);
+		remember(pfns[i]);
+	}
+}
+
+/* A frame that went away twice is listed twice: the second time is refused. */
+static unsigned long make_good(void)
+{
+	unsigned long good = 0;
+	unsigned int k;
+
+	for (k = 0; k < nr_bad; k++)
+		if (is_poisoned(bad[k]))
+			good += !put(UNPOISON, "0x%llx", (unsigned long long)bad[k]);
+	return good;
 }
 
 int main(int argc, char **argv)
 {
-	enum { KINDS = 4, PAGES = 1024 };
-	long rounds = arg(argc, argv, 1, 12), seed = arg(argc, argv, 2, 37), r;
-	long before = meminfo("HardwareCorrupted");
-	unsigned long taken = 0, refused = 0, freed = 0, freed_refused = 0, good = 0;
-	unsigned int k;
+	long rounds = arg(argc, argv, 1, 12), r;
+	char *p;
 
-	begin("poison", seed);
+	begin("poison", arg(argc, argv, 2, 37));
 	if (access(SOFT, F_OK))
 		skip("no frames that go bad");
 	load_start(3, budget_mb() / 10, 48);
 	for (r = 0; r < rounds; r++) {
 		uint64_t tag = ((uint64_t)r + 1) << 32;
-		char *p, path[PATH_MAX];
-		int fd = -1, kind = r % KINDS, i;
 
-		switch (kind) {
-		case 0:
-			p = map_anon(PAGES * PG);
-			madvise(p, PAGES * PG, MADV_NOHUGEPAGE);
-			fill_run(p, PAGES, tag);
-			break;
-		case 1:
-			p = map_huge_aligned(PAGES * PG);
-			madvise(p, PAGES * PG, MADV_HUGEPAGE);
-			fill_run(p, PAGES, tag);
-			break;
-		case 2:
-			fd = memfd_create("poison", MFD_CLOEXEC);
-			if (fd < 0 || ftruncate(fd, PAGES * PG))
-				die_errno("memfd");
-			p = mmap(NULL, PAGES * PG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-			if (p == MAP_FAILED)
-				die_errno("mmap");
-			fill_run(p, PAGES, tag);
-			break;
-		default:
-			work_path(path, sizeof(path), "poison");
-			fd = make_file(path, PAGES, tag);
-			p = mmap(NULL, PAGES * PG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-			if (p == MAP_FAILED)
-				die_errno("mmap");
-			fsync(fd);
-		}
-		for (i = 0; i < 24; i++) {
-			unsigned long at = below(PAGES);
-			uint64_t pfn;
-
-			check_page(p + at * PG, tag + at, "before its frame goes bad");
-			pfn = pfn_of(p + at * PG);
-			if (!pfn)
-				continue;
-			if (madvise(p + at * PG, PG, MADV_SOFT_OFFLINE)) {
-				if ((errno == EPERM || errno == EINVAL) && !taken && !refused)
-					skip("MADV_SOFT_OFFLINE: %s", strerror(errno));
-				refused++;
-			} else {
-				taken++;
-			}
-			remember(pfn);
-			check_page(p + at * PG, tag + at, "after its frame went bad");
-		}
-		check_run(p, PAGES, tag, "all of it");
-		want_none_bad(p, PAGES);
-		/* Frames that were this process's: free by now, at hand of a CPU, or taken. */
-		if (kind < 2) {
-			uint64_t pfns[16];
-
-			for (i = 0; i < 16; i++)
-				pfns[i] = pfn_of(p + below(PAGES) * PG);
+		p = make_memory(r % 4, tag);
+		take_mapped(p, tag);
+		if (r % 4 < 2)
+			take_freed(p);
+		else
 			munmap(p, PAGES * PG);
-			for (i = 0; i < 16; i++) {
-				if (!pfns[i])
-					continue;
-				if (put(SOFT, "0x%llx", (unsigned long long)pfns[i] * PG))
-					freed_refused++;
-				else
-					freed++;
-				remember(pfns[i]);
-			}
-		} else {
-			munmap(p, PAGES * PG);
-		}
-		if (fd >= 0)
-			close(fd);
 		p = map_anon(8 * MB);
 		fill_run(p, 8 * MB / PG, 1);
 		want_none_bad(p, 8 * MB / PG);
@@ -151,19 +171,11 @@ int main(int argc, char **argv)
 			compact();
 		load_wait(1);
 	}
-	if (!nr_bad)
-		say("no frame went bad");
-	/* Also frames that went away twice are in the list twice: the second time is refused. */
-	for (k = 0; k < nr_bad && !access(UNPOISON, F_OK); k++)
-		if (is_poisoned(bad[k]) && !put(UNPOISON, "0x%llx", (unsigned long long)bad[k]))
-			good++;
+	figure("frames_good_again", make_good(), "");
 	load_wait(1);
 	load_end();
 	figure("frames_taken", taken, "");
 	figure("frames_refused", refused, "");
-	figure("free_frames_taken", freed, "");
-	figure("free_frames_refused", freed_refused, "");
-	figure("frames_good_again", good, "");
-	figure("corrupted_left", meminfo("HardwareCorrupted") - before, "KiB");
+	figure("free_frames_taken", taken_free, "");
 	return 0;
 }

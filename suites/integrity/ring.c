@@ -13,81 +13,85 @@
 #define PAGES 48UL		/* of a buffer */
 #define DEPTH 16
 
-struct ring {
+static struct {
 	int fd;
 	unsigned int *sq_tail, *sq_mask, *sq_array, *cq_head, *cq_tail, *cq_mask;
 	struct io_uring_sqe *sqes;
 	struct io_uring_cqe *cqes;
-};
+} ring;
 
-static void open_ring(struct ring *r)
+static int file;
+static char *buffers[BUFFERS];
+
+static void open_ring(void)
 {
 	struct io_uring_params p = { 0 };
 	size_t size;
 	char *m;
 
-	r->fd = syscall(SYS_io_uring_setup, DEPTH, &p);
-	if (r->fd < 0)
+	ring.fd = syscall(SYS_io_uring_setup, DEPTH, &p);
+	if (ring.fd < 0)
 		skip("no io_uring: %s", strerror(errno));
 	if (!(p.features & IORING_FEAT_SINGLE_MMAP))
 		skip("an old io_uring");
 	size = p.sq_off.array + p.sq_entries * sizeof(unsigned int);
 	if (p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe) > size)
 		size = p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe);
-	m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd,
+	m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring.fd,
 		 IORING_OFF_SQ_RING);
-	r->sqes = mmap(NULL, p.sq_entries * sizeof(*r->sqes), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQES);
-	if (m == MAP_FAILED || r->sqes == MAP_FAILED)
+	ring.sqes = mmap(NULL, p.sq_entries * sizeof(*ring.sqes), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_POPULATE, ring.fd, IORING_OFF_SQES);
+	if (m == MAP_FAILED || ring.sqes == MAP_FAILED)
 		die_errno("mmap of a ring");
-	r->sq_tail = (unsigned int *)(m + p.sq_off.tail);
-	r->sq_mask = (unsigned int *)(m + p.sq_off.ring_mask);
-	r->sq_array = (unsigned int *)(m + p.sq_off.array);
-	r->cq_head = (unsigned int *)(m + p.cq_off.head);
-	r->cq_tail = (unsigned int *)(m + p.cq_off.tail);
-	r->cq_mask = (unsigned int *)(m + p.cq_off.ring_mask);
-	r->cqes = (struct io_uring_cqe *)(m + p.cq_off.cqes);
+	ring.sq_tail = (unsigned int *)(m + p.sq_off.tail);
+	ring.sq_mask = (unsigned int *)(m + p.sq_off.ring_mask);
+	ring.sq_array = (unsigned int *)(m + p.sq_off.array);
+	ring.cq_head = (unsigned int *)(m + p.cq_off.head);
+	ring.cq_tail = (unsigned int *)(m + p.cq_off.tail);
+	ring.cq_mask = (unsigned int *)(m + p.cq_off.ring_mask);
+	ring.cqes = (struct io_uring_cqe *)(m + p.cq_off.cqes);
 }
 
-static void add(struct ring *r, int op, int file, int buffer, void *at, unsigned int len, off_t off)
+/* So many pages of a buffer, at a page of the file. */
+static void add(int op, int buffer, unsigned int pages, off_t page)
 {
-	unsigned int tail = *r->sq_tail, i = tail & *r->sq_mask;
-	struct io_uring_sqe *s = &r->sqes[i];
+	unsigned int tail = *ring.sq_tail, i = tail & *ring.sq_mask;
+	struct io_uring_sqe *s = &ring.sqes[i];
 
 	memset(s, 0, sizeof(*s));
 	s->opcode = op;
 	s->fd = file;
-	s->addr = (uintptr_t)at;
-	s->len = len;
-	s->off = off;
+	s->addr = (uintptr_t)buffers[buffer];
+	s->len = pages * PG;
+	s->off = page * PG;
 	s->buf_index = buffer;
-	s->user_data = len;
-	r->sq_array[i] = i;
-	__atomic_store_n(r->sq_tail, tail + 1, __ATOMIC_RELEASE);
+	s->user_data = pages * PG;
+	ring.sq_array[i] = i;
+	__atomic_store_n(ring.sq_tail, tail + 1, __ATOMIC_RELEASE);
 }
 
-static void complete(struct ring *r, unsigned int n)
+static void complete(unsigned int n)
 {
 	unsigned int seen = 0, submitted = 0;
 
 	while (seen < n) {
-		int done = syscall(SYS_io_uring_enter, r->fd, n - submitted, 1, IORING_ENTER_GETEVENTS,
-				   NULL, 0);
-		unsigned int head = *r->cq_head;
+		int done = syscall(SYS_io_uring_enter, ring.fd, n - submitted, 1,
+				   IORING_ENTER_GETEVENTS, NULL, 0);
+		unsigned int head = *ring.cq_head;
 
 		if (done < 0 && errno != EINTR && errno != EAGAIN && errno != EBUSY)
 			die_errno("io_uring_enter");
 		if (done > 0)
 			submitted += done;
-		while (head != __atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE)) {
-			struct io_uring_cqe *c = &r->cqes[head++ & *r->cq_mask];
+		while (head != __atomic_load_n(ring.cq_tail, __ATOMIC_ACQUIRE)) {
+			struct io_uring_cqe *c = &ring.cqes[head++ & *ring.cq_mask];
 
 			if (c->res != (int)c->user_data)
 				die("a request of %llu bytes ended with %d",
 				    (unsigned long long)c->user_data, c->res);
 			seen++;
 		}
-		__atomic_store_n(r->cq_head, head, __ATOMIC_RELEASE);
+		__atomic_store_n(ring.cq_head, head, __ATOMIC_RELEASE);
 	}
 }
 
@@ -108,101 +112,120 @@ static char *surroundings(int kind, size_t size)
 	}
 }
 
+static uint64_t buffer_tag(uint64_t tag, int b)
+{
+	return tag + b * 1000 + 500000;
+}
+
+/* Buffers here and there in memory, of which all that is not registered goes. */
+static void place_buffers(char *m, size_t apart, int advice)
+{
+	struct iovec iov[BUFFERS];
+	char *end;
+	int b;
+
+	for (b = 0; b < BUFFERS; b++) {
+		buffers[b] = m + b * apart + (1 + below(apart / PG - PAGES - 2)) * PG;
+		iov[b] = (struct iovec){ buffers[b], PAGES * PG };
+	}
+	if (syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, iov, BUFFERS))
+		die_errno("IORING_REGISTER_BUFFERS");
+	for (b = 0; b < BUFFERS; b++) {
+		end = buffers[b] + PAGES * PG;
+		madvise(m + b * apart, buffers[b] - (m + b * apart), advice);
+		madvise(end, m + (b + 1) * apart - end, advice);
+	}
+	compact();
+}
+
+static void write_all(uint64_t tag)
+{
+	int b;
+
+	for (b = 0; b < BUFFERS; b++) {
+		fill_run(buffers[b], PAGES, buffer_tag(tag, b));
+		add(IORING_OP_WRITE_FIXED, b, PAGES, b * PAGES);
+	}
+	complete(BUFFERS);
+}
+
+/* Each gets what another has written, while a child has the same memory. */
+static void read_all(char *m, size_t size, uint64_t tag, bool shared)
+{
+	pid_t pid = child();
+	int b;
+
+	/* Pages that are pinned may not become shared with a child. */
+	if (!pid) {
+		if (!shared)
+			fill_run(buffers[0], PAGES, 3);
+		nap_ms(20);
+		_exit(0);
+	}
+	for (b = 0; b < BUFFERS; b++)
+		fill_run(buffers[b], PAGES, 7);
+	madvise(m, size, MADV_PAGEOUT);
+	for (b = 0; b < BUFFERS; b++)
+		add(IORING_OP_READ_FIXED, b, PAGES, (b + 5) % BUFFERS * PAGES);
+	complete(BUFFERS);
+	for (b = 0; b < BUFFERS; b++)
+		check_run(buffers[b], PAGES, buffer_tag(tag, (b + 5) % BUFFERS),
+			  "a registered buffer");
+	want_well(pid, "a child");
+}
+
+/* A page that is dropped stays with the ring, and the process has another one. */
+static void replace_page(void)
+{
+	if (madvise(buffers[1], PG, MADV_DONTNEED))
+		die_errno("MADV_DONTNEED");
+	add(IORING_OP_READ_FIXED, 1, 1, 0);
+	complete(1);
+	check_page(buffers[1], 0, "a page that took the place of a pinned one");
+}
+
+static void one_round(long r, size_t apart)
+{
+	uint64_t tag = ((uint64_t)r + 1) << 32;
+	size_t size = apart * BUFFERS;
+	bool shared = r % 3 == 2;
+	char *m = surroundings(r % 3, size);
+	int b;
+
+	fill_run(m, size / PG, tag);
+	place_buffers(m, apart, r % 2 ? MADV_PAGEOUT : MADV_DONTNEED);
+	write_all(tag);
+	read_all(m, size, tag, shared);
+	if (!shared)
+		replace_page();
+	if (syscall(SYS_io_uring_register, ring.fd, IORING_UNREGISTER_BUFFERS, NULL, 0))
+		die_errno("IORING_UNREGISTER_BUFFERS");
+	for (b = 2; b < BUFFERS; b++)
+		check_run(buffers[b], PAGES, buffer_tag(tag, (b + 5) % BUFFERS),
+			  "a buffer that is no longer registered");
+	munmap(m, size);
+}
+
 int main(int argc, char **argv)
 {
-	long rounds = arg(argc, argv, 1, 24), seed = arg(argc, argv, 2, 23), r, b, i;
-	unsigned long apart, size, done = 0;
+	long rounds = arg(argc, argv, 1, 18), r;
 	char path[PATH_MAX];
-	struct ring ring;
-	int file;
+	size_t apart;
 
-	begin("ring", seed);
-	open_ring(&ring);
+	begin("ring", arg(argc, argv, 2, 23));
+	open_ring();
 	work_path(path, sizeof(path), "ring");
 	file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600);
 	if (file < 0)
 		skip("no direct I/O: %s", strerror(errno));
 	if (fallocate(file, 0, 0, BUFFERS * PAGES * PG))
 		die_errno("fallocate");
-	apart = budget_mb() * MB / 10 / BUFFERS & ~(HUGE - 1);
-	if (apart < HUGE)
-		apart = HUGE;
-	if (apart > 8 * MB)
-		apart = 8 * MB;
-	size = apart * BUFFERS;
+	apart = clamp(budget_mb() / 10 / BUFFERS, 2, 8) * MB & ~(HUGE - 1);
 	load_start(3, budget_mb() / 8, 64);
 	for (r = 0; r < rounds; r++) {
-		char *m = surroundings(r % 3, size), *buffers[BUFFERS];
-		struct iovec iov[BUFFERS];
-		uint64_t tag = ((uint64_t)r + 1) << 32;
-		pid_t pid;
-
-		fill_run(m, size / PG, tag);
-		for (b = 0; b < BUFFERS; b++) {
-			buffers[b] = m + b * apart + (1 + below(apart / PG - PAGES - 2)) * PG;
-			iov[b].iov_base = buffers[b];
-			iov[b].iov_len = PAGES * PG;
-		}
-		if (syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, iov, BUFFERS)) {
-			if (errno == EPERM || errno == ENOMEM)
-				skip("buffers cannot be registered: %s", strerror(errno));
-			die_errno("IORING_REGISTER_BUFFERS");
-		}
-		/* All that is not registered goes. */
-		for (b = 0; b < BUFFERS; b++) {
-			char *from = m + b * apart, *to = m + (b + 1) * apart;
-
-			madvise(from, buffers[b] - from, r % 2 ? MADV_PAGEOUT : MADV_DONTNEED);
-			madvise(buffers[b] + PAGES * PG, to - buffers[b] - PAGES * PG,
-				r % 2 ? MADV_PAGEOUT : MADV_DONTNEED);
-		}
-		compact();
-		for (b = 0; b < BUFFERS; b++) {
-			fill_run(buffers[b], PAGES, tag + b * 1000 + 500000);
-			add(&ring, IORING_OP_WRITE_FIXED, file, b, buffers[b], PAGES * PG, b * PAGES * PG);
-		}
-		complete(&ring, BUFFERS);
-		/* Pages that are pinned may not become shared with a child. */
-		pid = child();
-		if (!pid) {
-			if (r % 3 != 2)
-				fill_run(buffers[0], PAGES, 3);
-			nap_ms(20);
-			_exit(0);
-		}
-		for (b = 0; b < BUFFERS; b++)
-			fill_run(buffers[b], PAGES, 7);
-		madvise(m, size, MADV_PAGEOUT);
-		/* Each gets what another has written. */
-		for (b = 0; b < BUFFERS; b++)
-			add(&ring, IORING_OP_READ_FIXED, file, b, buffers[b], PAGES * PG,
-			    (b + 5) % BUFFERS * PAGES * PG);
-		complete(&ring, BUFFERS);
-		for (b = 0; b < BUFFERS; b++)
-			check_run(buffers[b], PAGES, tag + (b + 5) % BUFFERS * 1000 + 500000,
-				  "a registered buffer");
-		want_well(pid, "a child");
-		/* A part of a buffer's mapping goes while it is registered: its pages stay with the
-		 * ring, and the process has other ones. */
-		if (r % 3 != 2) {
-			if (madvise(buffers[1], PG, MADV_DONTNEED))
-				die_errno("MADV_DONTNEED");
-			add(&ring, IORING_OP_READ_FIXED, file, 1, buffers[1], PG, 0);
-			complete(&ring, 1);
-			check_page(buffers[1], 0, "a page that took the place of a pinned one");
-		}
-		done += 2 * BUFFERS * PAGES;
-		if (syscall(SYS_io_uring_register, ring.fd, IORING_UNREGISTER_BUFFERS, NULL, 0))
-			die_errno("IORING_UNREGISTER_BUFFERS");
-		for (b = 2; b < BUFFERS; b++)
-			for (i = 0; i < (long)PAGES; i += 8)
-				check_page(buffers[b] + i * PG,
-					   tag + (b + 5) % BUFFERS * 1000 + 500000 + i,
-					   "a buffer that is no longer registered");
-		munmap(m, size);
+		one_round(r, apart);
 		load_lives();
 	}
 	load_end();
-	figure("pages_by_ring", done, "");
 	return 0;
 }

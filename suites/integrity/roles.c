@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 
 		i = below(APPS);
 		seen = turns[i];
-		if (set_adj(pids[i], adjs[below(sizeof(adjs) / sizeof(adjs[0]))]))
+		if (set_adj(pids[i], adjs[below(ARRAY_SIZE(adjs))]))
 			die("oom_score_adj cannot be written");
 		/* As long as it takes to settle in the background, often a little less. */
 		nap_ms(below(260));

@@ -13,31 +13,34 @@ struct knob {
 	const char *values[8];
 };
 
+#define VM "/proc/sys/vm"
+#define THP "/sys/kernel/mm/transparent_hugepage"
+
 static const struct knob knobs[] = {
-	{ "/proc/sys/vm/min_free_kbytes", { "1024", "4096", "16384", "49152" } },
-	{ "/proc/sys/vm/watermark_scale_factor", { "1", "10", "100", "400" } },
-	{ "/proc/sys/vm/watermark_boost_factor", { "0", "1", "15000", "40000" } },
-	{ "/proc/sys/vm/percpu_pagelist_high_fraction", { "0", "8", "100", "10000" } },
-	{ "/proc/sys/vm/lowmem_reserve_ratio", { "256\t256\t32", "16\t16\t16", "1000\t1000\t1000" } },
-	{ "/proc/sys/vm/vfs_cache_pressure", { "1", "100", "1000" } },
-	{ "/proc/sys/vm/swappiness", { "0", "60", "100", "200" } },
-	{ "/proc/sys/vm/compaction_proactiveness", { "0", "20", "100" } },
-	{ "/proc/sys/vm/extfrag_threshold", { "0", "500", "1000" } },
-	{ "/proc/sys/vm/compact_unevictable_allowed", { "0", "1" } },
-	{ "/proc/sys/vm/page-cluster", { "0", "3", "5" } },
-	{ "/proc/sys/vm/dirty_ratio", { "5", "20", "60" } },
-	{ "/proc/sys/vm/zone_reclaim_mode", { "0", "1", "7" } },
-	{ "/proc/sys/vm/defrag_mode", { "0", "1" } },
+	{ VM "/min_free_kbytes", { "1024", "4096", "16384", "49152" } },
+	{ VM "/watermark_scale_factor", { "1", "10", "100", "400" } },
+	{ VM "/watermark_boost_factor", { "0", "1", "15000", "40000" } },
+	{ VM "/percpu_pagelist_high_fraction", { "0", "8", "100", "10000" } },
+	{ VM "/lowmem_reserve_ratio", { "256\t256\t32", "16\t16\t16", "1000\t1000\t1000" } },
+	{ VM "/vfs_cache_pressure", { "1", "100", "1000" } },
+	{ VM "/swappiness", { "0", "60", "100", "200" } },
+	{ VM "/compaction_proactiveness", { "0", "20", "100" } },
+	{ VM "/extfrag_threshold", { "0", "500", "1000" } },
+	{ VM "/compact_unevictable_allowed", { "0", "1" } },
+	{ VM "/page-cluster", { "0", "3", "5" } },
+	{ VM "/dirty_ratio", { "5", "20", "60" } },
+	{ VM "/zone_reclaim_mode", { "0", "1", "7" } },
+	{ VM "/defrag_mode", { "0", "1" } },
 	{ "/proc/sys/kernel/numa_balancing", { "0", "1" } },
 	{ "/sys/kernel/mm/lru_gen/enabled", { "y", "n", "1", "5" } },
-	{ "/sys/kernel/mm/transparent_hugepage/enabled", { "always", "madvise", "never" } },
-	{ "/sys/kernel/mm/transparent_hugepage/defrag", { "always", "defer", "defer+madvise", "never" } },
-	{ "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag", { "0", "1" } },
-	{ "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", { "always", "inherit", "never" } },
-	{ "/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled", { "always", "inherit", "never" } },
+	{ THP "/enabled", { "always", "madvise", "never" } },
+	{ THP "/defrag", { "always", "defer", "defer+madvise", "never" } },
+	{ THP "/khugepaged/defrag", { "0", "1" } },
+	{ THP "/hugepages-64kB/enabled", { "always", "inherit", "never" } },
+	{ THP "/hugepages-16kB/enabled", { "always", "inherit", "never" } },
 };
 
-#define NR_KNOBS ((int)(sizeof(knobs) / sizeof(knobs[0])))
+#define NR_KNOBS ((int)ARRAY_SIZE(knobs))
 
 static char before[NR_KNOBS][256];
 
@@ -79,14 +82,15 @@ static unsigned long compare_flags(void)
 		pfn = before & ((1ULL << 55) - 1);
 		if (!(before >> 63) || !pfn)
 			continue;
-		if (pread(flags_fd, &flags, 8, pfn * 8) != 8 || pread(count_fd, &count, 8, pfn * 8) != 8)
+		if (pread(flags_fd, &flags, 8, pfn * 8) != 8 ||
+		    pread(count_fd, &count, 8, pfn * 8) != 8)
 			continue;
 		after = pagemap_entry(p + i * PG);
 		if (after != before)
 			continue;
 		looked++;
 		if (flags & (BUDDY | NOPAGE | COHORT_FREE))
-			die("page %p, frame %llx, is mapped and locked, and free by kpageflags %llx",
+			die("page %p, frame %llx, is locked, and free by kpageflags %llx",
 			    p + i * PG, (unsigned long long)pfn, (unsigned long long)flags);
 		if (!count)
 			die("page %p, frame %llx, is mapped, and not by kpagecount", p + i * PG,
@@ -114,7 +118,7 @@ static void reader(volatile int *stop, volatile unsigned long *looked)
 	unsigned int i;
 
 	while (!*stop) {
-		for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		for (i = 0; i < ARRAY_SIZE(files); i++)
 			read_through(files[i], 4 * MB);
 		*looked += compare_flags();
 		read_through("/proc/kpageflags", 8 * MB);

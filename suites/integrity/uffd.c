@@ -17,23 +17,26 @@ static unsigned long pages;
 static volatile int stop;
 static volatile unsigned char *told;
 
-static int open_uffd(uint64_t features)
+/* With all of memory under it. */
+static void open_uffd(void)
 {
-	struct uffdio_api api = { .api = UFFD_API, .features = features };
-	int f = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	struct uffdio_register r = {
+		.range = { (uintptr_t)memory, pages * PG }, .mode = UFFDIO_REGISTER_MODE_WP,
+	};
 
-	if (f < 0)
-		skip("no userfaultfd: %s", strerror(errno));
-	if (ioctl(f, UFFDIO_API, &api)) {
-		close(f);
-		return -1;
-	}
-	return f;
+	fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
+		skip("no userfaultfd, or none for writes: %s", strerror(errno));
+	if (ioctl(fd, UFFDIO_REGISTER, &r))
+		die_errno("UFFDIO_REGISTER");
 }
 
-static void unprotect(uint64_t at, unsigned long n)
+static void protect(unsigned long at, unsigned long n, uint64_t mode)
 {
-	struct uffdio_writeprotect wp = { .range = { at, n * PG } };
+	struct uffdio_writeprotect wp = {
+		.range = { (uintptr_t)memory + at * PG, n * PG }, .mode = mode,
+	};
 
 	while (ioctl(fd, UFFDIO_WRITEPROTECT, &wp))
 		if (errno != EAGAIN)
@@ -57,187 +60,168 @@ static void *handler(void *unused)
 		if (!(m.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP))
 			die("page %lu is told as missing", i);
 		told[i] = 1;
-		unprotect((uintptr_t)memory + i * PG, 1);
+		protect(i, 1, 0);
 	}
 	return NULL;
 }
 
-static void register_all(uint64_t mode)
+static void disturb(void)
 {
-	struct uffdio_register r = { .range = { (uintptr_t)memory, pages * PG }, .mode = mode };
-
-	if (ioctl(fd, UFFDIO_REGISTER, &r))
-		die_errno("UFFDIO_REGISTER");
-}
-
-static unsigned long disturb(unsigned long most)
-{
-	unsigned long n = 1 + below(most), at = below(pages - n);
+	unsigned long n = 1 + below(pages / 4), at = below(pages - n);
 
 	madvise(memory + at * PG, n * PG, MADV_PAGEOUT);
 	if (one_in(3))
 		compact();
-	return n;
 }
 
 struct job {
-	uint64_t *tags;
+	struct tagged t;
 	unsigned char *wrote;
 	unsigned long n;
 	uint64_t seed;
 };
 
+/* Half of memory is huge pages. */
+static struct job new_job(void)
+{
+	struct job job = { .wrote = calloc(pages, 1) };
+
+	memory = map_huge_aligned(pages * PG);
+	madvise(memory, pages / 2 * PG, MADV_HUGEPAGE);
+	if (!job.wrote)
+		die("calloc");
+	job.t = tagged_of(memory, pages);
+	write_tagged(&job.t, 0, pages);
+	return job;
+}
+
 static void *writer(void *arg)
 {
 	struct job *j = arg;
 	uint64_t state = j->seed;
-	unsigned long k;
+	unsigned long k, i;
 
 	for (k = 0; k < j->n; k++) {
-		unsigned long i;
-
 		state = mix(state);
 		i = state % pages;
-		check_page(memory + i * PG, j->tags[i], "a page before it is written");
+		check_tagged(&j->t, i, 1, "a page before it is written");
 		if (state >> 63)
 			continue;
-		j->tags[i] = state | 1;
+		j->t.tags[i] = state | 1;
 		j->wrote[i] = 1;
-		fill_page(memory + i * PG, j->tags[i]);
+		fill_page(memory + i * PG, j->t.tags[i]);
 	}
 	return NULL;
 }
 
+static void begin_round(struct job *job)
+{
+	memset(job->wrote, 0, pages);
+	job->n = 64 + below(1024);
+	job->seed = rnd();
+}
+
+static void check_told(const struct job *job)
+{
+	unsigned long i;
+
+	for (i = 0; i < pages; i++) {
+		if (job->wrote[i] && !told[i])
+			die("a write to page %lu was not told, pagemap %llx", i,
+			    (unsigned long long)pagemap_entry(memory + i * PG));
+		if (told[i] && !job->wrote[i])
+			die("page %lu is told as written", i);
+	}
+}
+
+static void round_of_writes(struct job *job)
+{
+	pthread_t w;
+	int i;
+
+	begin_round(job);
+	memset((void *)told, 0, pages);
+	protect(0, pages, UFFDIO_WRITEPROTECT_MODE_WP);
+	for (i = 0; i < 6; i++)
+		disturb();
+	if (pthread_create(&w, NULL, writer, job))
+		die("pthread_create");
+	disturb();
+	pthread_join(w, NULL);
+	check_told(job);
+}
+
 static void writes_told(long seconds)
 {
-	struct job job;
-	unsigned long round = 0, i, written = 0;
-	pthread_t h, w;
+	struct job job = new_job();
+	unsigned long rounds = 0;
+	pthread_t h;
 	uint64_t end;
 
-	fd = open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
-	if (fd < 0)
-		skip("no write protection");
-	memory = map_huge_aligned(pages * PG);
-	madvise(memory, pages / 2 * PG, MADV_HUGEPAGE);
+	open_uffd();
 	told = calloc(pages, 1);
-	job.wrote = calloc(pages, 1);
-	job.tags = calloc(pages, sizeof(*job.tags));
-	if (!told || !job.wrote || !job.tags)
-		die("calloc");
-	for (i = 0; i < pages; i++) {
-		job.tags[i] = 0xabc00000 + i;
-		fill_page(memory + i * PG, job.tags[i]);
-	}
-	register_all(UFFDIO_REGISTER_MODE_WP);
-	if (pthread_create(&h, NULL, handler, NULL))
-		die("pthread_create");
-	for (end = now_ms() + seconds * 1000; now_ms() < end || round < 3; round++) {
-		struct uffdio_writeprotect wp = {
-			.range = { (uintptr_t)memory, pages * PG },
-			.mode = UFFDIO_WRITEPROTECT_MODE_WP,
-		};
-
-		memset((void *)told, 0, pages);
-		memset(job.wrote, 0, pages);
-		while (ioctl(fd, UFFDIO_WRITEPROTECT, &wp))
-			if (errno != EAGAIN)
-				die_errno("UFFDIO_WRITEPROTECT");
-		for (i = 0; i < 6; i++)
-			disturb(pages / 4);
-		job.n = 64 + below(1024);
-		job.seed = rnd();
-		if (pthread_create(&w, NULL, writer, &job))
-			die("pthread_create");
-		disturb(pages / 4);
-		pthread_join(w, NULL);
-		for (i = 0; i < pages; i++) {
-			if (job.wrote[i] && !told[i])
-				die("round %lu: a write to page %lu was not told, pagemap %llx", round, i,
-				    (unsigned long long)pagemap_entry(memory + i * PG));
-			if (told[i] && !job.wrote[i])
-				die("round %lu: page %lu is told as written", round, i);
-			written += job.wrote[i];
-		}
+	if (!told || pthread_create(&h, NULL, handler, NULL))
+		die("calloc or pthread_create");
+	for (end = now_ms() + seconds * 1000; now_ms() < end || rounds < 3; rounds++) {
+		round_of_writes(&job);
 		load_lives();
 	}
 	stop = 1;
 	pthread_join(h, NULL);
-	unprotect((uintptr_t)memory, pages);
+	protect(0, pages, 0);
+	check_tagged(&job.t, 0, pages, "in the end");
+	figure("write_rounds", rounds, "");
+}
+
+static void round_of_dirt(struct job *job, int map, uint64_t *entries)
+{
+	unsigned long i;
+
+	begin_round(job);
+	if (put("/proc/self/clear_refs", "4"))
+		skip("no soft-dirty bits");
+	for (i = 0; i < 4; i++)
+		disturb();
+	writer(job);
+	for (i = 0; i < 4; i++)
+		disturb();
+	if (pread(map, entries, pages * 8, (uintptr_t)memory / PG * 8) != (ssize_t)(pages * 8))
+		die_errno("pagemap");
 	for (i = 0; i < pages; i++)
-		check_page(memory + i * PG, job.tags[i], "in the end");
-	figure("writes_told", written, "");
+		if (job->wrote[i] && !(entries[i] >> 55 & 1))
+			die("page %lu was written and is not dirty, pagemap %llx", i,
+			    (unsigned long long)entries[i]);
 }
 
 static void soft_dirty(long seconds)
 {
 	uint64_t *entries = calloc(pages, sizeof(*entries)), end;
-	struct job job;
-	unsigned long round = 0, i, written = 0, more = 0;
 	int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	struct job job = new_job();
+	unsigned long rounds = 0;
 
-	memory = map_huge_aligned(pages * PG);
-	madvise(memory, pages / 2 * PG, MADV_HUGEPAGE);
-	job.wrote = calloc(pages, 1);
-	job.tags = calloc(pages, sizeof(*job.tags));
-	if (!entries || !job.wrote || !job.tags || map < 0)
+	if (!entries || map < 0)
 		die("calloc or pagemap");
-	for (i = 0; i < pages; i++) {
-		job.tags[i] = 0xdef00000 + i;
-		fill_page(memory + i * PG, job.tags[i]);
-	}
-	if (put("/proc/self/clear_refs", "4"))
-		skip("no soft-dirty bits");
-	for (end = now_ms() + seconds * 1000; now_ms() < end || round < 3; round++) {
-		memset(job.wrote, 0, pages);
-		put("/proc/self/clear_refs", "4");
-		for (i = 0; i < 4; i++)
-			disturb(pages / 4);
-		job.n = 64 + below(1024);
-		job.seed = rnd();
-		writer(&job);
-		for (i = 0; i < 4; i++)
-			disturb(pages / 4);
-		if (pread(map, entries, pages * 8, (uintptr_t)memory / PG * 8) != (ssize_t)(pages * 8))
-			die_errno("pagemap");
-		for (i = 0; i < pages; i++) {
-			bool dirty = entries[i] >> 55 & 1;
-
-			if (job.wrote[i] && !dirty) {
-				if (!round && !written)
-					skip("this kernel tells no soft-dirty bits");
-				die("round %lu: page %lu was written and is not dirty, pagemap %llx", round,
-				    i, (unsigned long long)entries[i]);
-			}
-			written += job.wrote[i];
-			more += dirty && !job.wrote[i];
-		}
+	for (end = now_ms() + seconds * 1000; now_ms() < end || rounds < 3; rounds++) {
+		round_of_dirt(&job, map, entries);
 		load_lives();
 	}
-	for (i = 0; i < pages; i++)
-		check_page(memory + i * PG, job.tags[i], "in the end");
-	figure("dirty_written", written, "");
-	figure("dirty_besides", more, "");
+	check_tagged(&job.t, 0, pages, "in the end");
+	figure("dirty_rounds", rounds, "");
 }
 
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "wp";
-	long seconds = arg(argc, argv, 2, 10), seed = arg(argc, argv, 3, 26);
+	long seconds = arg(argc, argv, 2, 10);
 
-	begin("uffd", seed);
-	pages = budget_mb() * MB / 16 / PG & ~511UL;
-	if (pages > 8192)
-		pages = 8192;
-	if (pages < 1024)
-		pages = 1024;
+	begin("uffd", arg(argc, argv, 3, 26));
+	pages = clamp(budget_mb() / 16, 4, 32) * MB / PG & ~511UL;
 	load_start(2, budget_mb() / 5, 48);
-	if (!strcmp(what, "wp"))
-		writes_told(seconds);
-	else if (!strcmp(what, "dirty"))
+	if (!strcmp(what, "dirty"))
 		soft_dirty(seconds);
 	else
-		die("no such part: %s", what);
+		writes_told(seconds);
 	load_end();
 	return 0;
 }
