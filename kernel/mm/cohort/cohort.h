@@ -510,7 +510,7 @@ struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
 				       struct cohort_domain *dom);
 
 /* host/vmscan.h */
-void cohort_protect(void);
+bool cohort_protect(bool low);
 
 /* host/mempolicy.h */
 struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);

@@ -456,7 +456,8 @@ unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
 }
 
 static void cohort_room_compact(struct cohort_room *room, bool background, bool may_wait,
-				unsigned long end, unsigned int *left, unsigned int *blocks, unsigned int *moved)
+				unsigned long end, unsigned int *left, unsigned int *blocks,
+				unsigned int *moved)
 {
 	unsigned int rounds = READ_ONCE(room->nr_blocks);
 

@@ -110,6 +110,16 @@ static int cohort_table_cover(unsigned long start, unsigned long end)
 	return err;
 }
 
+static int cohort_table_add(unsigned long start, unsigned long end)
+{
+	int err;
+
+	mutex_lock(&cohort_table_mutex);
+	err = cohort_table_cover(start, end);
+	mutex_unlock(&cohort_table_mutex);
+	return err;
+}
+
 static int cohort_table_cover_all(void)
 {
 	struct zone *zone;
@@ -278,21 +288,15 @@ int cohort_memory_notify(struct notifier_block *nb, unsigned long action, void *
 {
 	const struct memory_notify *mem = data;
 	unsigned long end = mem->start_pfn + mem->nr_pages;
-	bool covered;
 	int err = 0;
 
 	switch (action) {
 	case MEM_GOING_ONLINE:
-		mutex_lock(&cohort_table_mutex);
-		err = cohort_table_cover(mem->start_pfn, end);
-		mutex_unlock(&cohort_table_mutex);
+		err = cohort_table_add(mem->start_pfn, end);
 		break;
 	case MEM_ONLINE:
 		/* A scheme may have been switched on meanwhile, before the zone was told. */
-		mutex_lock(&cohort_table_mutex);
-		covered = !cohort_table_cover(mem->start_pfn, end);
-		mutex_unlock(&cohort_table_mutex);
-		if (covered && !cohort_zones_make())
+		if (!cohort_table_add(mem->start_pfn, end) && !cohort_zones_make())
 			cohort_rooms_all();
 		break;
 	case MEM_GOING_OFFLINE:

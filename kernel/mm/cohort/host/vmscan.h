@@ -110,15 +110,15 @@ static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
 }
 
 /*
- * Is any page of a memory cgroup protected?  The root counts what its children use of theirs,
- * without which no group further down is.
+ * Is any page of a memory cgroup protected, by memory.min alone or by @low, too?  The root
+ * counts what its children use of theirs, without which no group further down is.
  */
-static bool cohort_protects(void)
+static bool cohort_protects(bool low)
 {
 #ifdef CONFIG_MEMCG
 	return !mem_cgroup_disabled() &&
 	       (atomic_long_read(&root_mem_cgroup->memory.children_min_usage) > 0 ||
-		atomic_long_read(&root_mem_cgroup->memory.children_low_usage) > 0);
+		(low && atomic_long_read(&root_mem_cgroup->memory.children_low_usage) > 0));
 #else
 	return false;
 #endif
@@ -126,19 +126,24 @@ static bool cohort_protects(void)
 
 /**
  * cohort_protect() - how much of each memory cgroup is protected now
+ * @low: by memory.low, too, and not by memory.min alone
  *
  * As direct reclaim does before it asks which ones are; a walk only where some are.
+ *
+ * Context: may be scheduled away.
+ * Return: true if there are any.
  */
-void cohort_protect(void)
+bool cohort_protect(bool low)
 {
 	struct mem_cgroup *memcg;
 
-	if (!cohort_protects())
-		return;
+	if (!cohort_protects(low))
+		return false;
 	memcg = mem_cgroup_iter(NULL, NULL, NULL);
 	do {
 		mem_cgroup_calculate_protection(NULL, memcg);
 	} while ((memcg = mem_cgroup_iter(NULL, memcg, NULL)));
+	return true;
 }
 
 /**

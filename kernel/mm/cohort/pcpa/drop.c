@@ -69,35 +69,6 @@ static bool cohort_batch_maps_ok(const struct page *page, enum cohort_round roun
 	return maps <= (int)round || round == COHORT_ROUND_SHARED;
 }
 
-/*
- * Does memory.min protect any page?  The root counts what its children use of theirs, without
- * which no group further down is protected.
- */
-static bool cohort_drop_protects(void)
-{
-#ifdef CONFIG_MEMCG
-	return !mem_cgroup_disabled() &&
-	       atomic_long_read(&root_mem_cgroup->memory.children_min_usage) > 0;
-#else
-	return false;
-#endif
-}
-
-/**
- * cohort_drop_spares() - are there memory cgroups whose pages are to be spared?
- *
- * One look if there are none; else each group learns what of it memory.min protects now.
- *
- * Context: may be scheduled away.
- */
-bool cohort_drop_spares(void)
-{
-	if (!cohort_drop_protects())
-		return false;
-	cohort_protect();
-	return true;
-}
-
 /* Under the folio's lock.  A group that is dropped from is protected when it has no more. */
 static bool cohort_batch_spared(struct folio *folio)
 {

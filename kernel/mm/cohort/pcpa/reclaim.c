@@ -268,7 +268,7 @@ void cohort_area_drop(unsigned long start, unsigned long end, unsigned long dead
 	struct job job = {
 		.base = ALIGN_DOWN(start, COHORT_CHUNK), .want = ULONG_MAX,
 		.walk = { .hi = chunks }, .end = deadline,
-		.spare = spare && cohort_drop_spares(),
+		.spare = spare && cohort_protect(false),
 	};
 	unsigned long stall;
 
@@ -289,7 +289,7 @@ static void cohort_quick_rounds(struct job *job, bool waited)
 	if (waited)
 		psi_memstall_enter(&stall);
 	fs_reclaim_acquire(GFP_KERNEL);
-	job->spare = cohort_drop_spares();
+	job->spare = cohort_protect(false);
 	cohort_quick_run(job);
 	job->end = jiffies + UNMAP_TIME;
 	cohort_quick_unmap(job, 0, chunks, COHORT_ROUND_ONE);

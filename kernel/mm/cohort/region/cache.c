@@ -98,7 +98,7 @@ struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx, bool ask,
 	if (!room)
 		return NULL;
 	if (ask)
-		cohort_protect();
+		cohort_protect(true);
 	cohort_isolate(*blk, &list);
 	list_for_each_entry_safe(folio, next, &list, lru)
 		list_move_tail(&folio->lru,

@@ -300,19 +300,28 @@ static void cohort_cpb_test_isolate(struct cohort_block *blk, struct list_head *
 	spin_unlock_irqrestore(&zone->lock, flags);
 }
 
-/* Ten sets: nine had many free pages, which strangers have taken, and the last one has two. */
-static void cohort_cpb_test_strangers(struct kunit *test, struct list_head *pieces)
+/* Of so many sets nine had many free pages, which strangers have taken. Return: the first other. */
+static unsigned int cohort_cpb_test_taken(struct kunit *test, unsigned int sets,
+					  struct list_head *pieces)
 {
 	unsigned int i, pages = cohort_pages();
 	struct cohort_test *ct = test->priv;
 
-	cohort_test_take(test, 10 * pages);
-	KUNIT_ASSERT_EQ(test, cohort_domain_blocks(ct->dom), 10);
+	cohort_test_take(test, sets * pages);
+	KUNIT_ASSERT_EQ(test, cohort_domain_blocks(ct->dom), sets);
 	for (i = 0; i < 9; i++) {
 		cohort_test_free(test, i * pages + 4, pages - 4);
 		cohort_cpb_test_isolate(cohort_test_block(ct->page[i * pages]), pieces);
 	}
-	cohort_test_free(test, i * pages, 2);
+	return i;
+}
+
+/* The tenth and last one has two. */
+static void cohort_cpb_test_strangers(struct kunit *test, struct list_head *pieces)
+{
+	struct cohort_test *ct = test->priv;
+
+	cohort_test_free(test, cohort_cpb_test_taken(test, 10, pieces) * cohort_pages(), 2);
 	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), 2);
 }
 
@@ -344,17 +353,10 @@ static void cohort_cpb_test_relieve_strangers(struct kunit *test)
 static void cohort_cpb_test_pick_strangers(struct kunit *test)
 {
 	unsigned int i, pages = cohort_pages();
-	struct cohort_test *ct = test->priv;
 	struct cohort_block *blk;
 	LIST_HEAD(pieces);
 
-	cohort_test_take(test, 12 * pages);
-	KUNIT_ASSERT_EQ(test, cohort_domain_blocks(ct->dom), 12);
-	for (i = 0; i < 9; i++) {
-		cohort_test_free(test, i * pages + 4, pages - 4);
-		cohort_cpb_test_isolate(cohort_test_block(ct->page[i * pages]), &pieces);
-	}
-	for (; i < 12; i++)
+	for (i = cohort_cpb_test_taken(test, 12, &pieces); i < 12; i++)
 		cohort_test_free(test, i * pages, pages / 2);
 	blk = cohort_pick_victim(cohort_test_room(test));
 	KUNIT_EXPECT_NOT_NULL(test, blk);
