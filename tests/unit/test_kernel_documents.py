@@ -41,6 +41,16 @@ def test_every_file_of_sysfs_has_its_entry() -> None:
     assert sorted(files - entries) == []
 
 
+def test_what_drivers_and_heaps_call_is_exported() -> None:
+    """A heap may be a module, as Android's system heap is."""
+    header = (paths.OVERLAY / "include/linux/cohort_pcpa.h").read_text()
+    calls = set(re.findall(r"^\w[^#\n]*?\b(cohort_\w+)\([^{]*?\);$", header, re.MULTILINE))
+    assert {"cohort_pcpa_alloc", "cohort_buffer_alloc_noprof", "cohort_heap_orders"} <= calls
+    exported = set(re.findall(r"^EXPORT_SYMBOL_GPL\((\w+)\);$", TEXT, re.MULTILINE))
+    # The key is what the inline cohort_region_enabled() looks at.
+    assert (calls | {"cohort_region_key"}) - exported == set()
+
+
 def test_the_delay_of_compaction_is_the_one_that_is_told() -> None:
     found = re.search(r"^unsigned int cohort_compact_delay_ms = (\d+);", TEXT, re.MULTILINE)
     entry = ABI.partition("/region/compact_delay_ms\n")[2].partition("What:")[0]

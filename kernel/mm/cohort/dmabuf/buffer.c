@@ -41,6 +41,7 @@ void cohort_heap_orders(unsigned int *orders)
 	if (cohort_buffer_orders[0])
 		memcpy(orders, cohort_buffer_orders, sizeof(cohort_buffer_orders));
 }
+EXPORT_SYMBOL_GPL(cohort_heap_orders);
 
 /**
  * cohort_buffer_zero() - zero a piece, let others run, and count the time
@@ -172,6 +173,7 @@ struct page *cohort_buffer_alloc_noprof(gfp_t gfp, unsigned int order)
 {
 	return cohort_buffer_measured(gfp, order, true);
 }
+EXPORT_SYMBOL_GPL(cohort_buffer_alloc_noprof);
 
 /**
  * cohort_buffer_ordinary() - the same, and not of the area

@@ -23,6 +23,8 @@
 #include "region.h"
 
 DEFINE_STATIC_KEY_FALSE(cohort_region_key);
+/* For cohort_buffer_order() in heaps that are modules. */
+EXPORT_SYMBOL_GPL(cohort_region_key);
 
 /* 1 MiB, whatever a page is, or the least that a region may have. */
 unsigned int cohort_region_order __read_mostly = MAX(20 - PAGE_SHIFT, COHORT_MIN_ORDER);
