@@ -1,7 +1,5 @@
 """What the policies are, as a reference page: all of it from their TOML files."""
 
-from pathlib import Path
-
 from cohort import paths, switches, tomlfile
 from cohort.policy import Policy, load_policy, policy_names
 
@@ -58,7 +56,7 @@ def _sets(data: tomlfile.Table, policy: Policy) -> str:
     words = [f"as `{data['extends']}`"] if "extends" in data else []
     words += [f"`{word}`" for word in data.get("cmdline", [])]
     for table in ("sysctl", "sysfs"):
-        words += [f"`{_short(key)}` = {value}" for key, value in data.get(table, {}).items()]
+        words += [f"`{key}` = {value}" for key, value in data.get(table, {}).items()]
     words += [f"role {name}: {policy.role[name].line}" for name in data.get("role", {})]
     words += [
         f"{key} = {data[key]}" for key in ("camera_heap", "kernel", "guaranteed_mb") if key in data
@@ -68,8 +66,3 @@ def _sets(data: tomlfile.Table, policy: Policy) -> str:
     if "entitled" in data:
         words.append("entitled" if data["entitled"] else "not entitled")
     return "; ".join(words) or "nothing"
-
-
-def _short(key: str) -> str:
-    """A path of sysfs without what all of them have."""
-    return str(Path(key).relative_to("/sys")) if key.startswith("/sys/") else key

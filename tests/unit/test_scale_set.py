@@ -186,7 +186,7 @@ def test_a_run_with_turns_has_a_record_a_scheme(tmp_path: Path) -> None:
     write_set(tmp_path / "free.jsonl", records)
     assert read_set(tmp_path / "free.jsonl") == records
     shown = plain(Sheet("page", tmp_path).scale("free", "speeds")).splitlines()
-    assert shown[2] == "| fault, alone | 1,000,000,000 | 0.900 [0.800, 1.000] |"
+    assert shown[2] == "| fault, alone | 1,000,000,000 | **0.900 [0.800, 1.000]** |"
     made_run(tmp_path / "runs", "two", steps, workload="scale-free", accel="tcg")
     with pytest.raises(UsageError, match="2 runs with turns are there: one, two"):
         records_of(tmp_path / "runs")
@@ -205,7 +205,7 @@ def test_turns_of_several_seeds_have_one_median_and_all_of_the_range(tmp_path: P
     assert records[0].command == "cohort scale none --free-running --seeds 1,2,3"
     write_set(tmp_path / "free.jsonl", records)
     shown = plain(Sheet("page", tmp_path).scale("free", "speeds")).splitlines()
-    assert shown[2] == "| fault, alone | 1,000,000,000 | 0.900 [0.800, 1.250] |"
+    assert shown[2] == "| fault, alone | 1,000,000,000 | **0.900 [0.800, 1.250]** |"
 
 
 def test_half_of_a_measurement_is_refused(tmp_path: Path, own_out: Path) -> None:

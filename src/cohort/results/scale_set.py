@@ -281,7 +281,7 @@ def _use(row: Row, index: int) -> str:
 def speeds(table: str, records: Sequence[Record], figures: Figures) -> str:
     """A row an operation, a column a scheme: operations a second in times of none of the same
     turn, median and range over the turns; of none itself, operations a second. Of several seeds
-    the median of the medians, and the range over all turns."""
+    the median of the medians, and the range over all turns. In bold where the limit is missed."""
     columns = {
         label: middle_rates([_rates_again(x) for x in seeds])
         for label, seeds in _by_label(records).items()
@@ -301,7 +301,8 @@ def _speed(found: Rate, index: int) -> str:
     if not index:
         return f"{found.rate.median:,.0f}"
     ratio = found.ratio
-    return f"{ratio.median:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    text = f"{ratio.median:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+    return text if found.met else f"**{text}**"
 
 
 TABLES = {"instructions": instructions, "locks": locks, "speeds": speeds}
