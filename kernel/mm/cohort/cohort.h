@@ -411,6 +411,7 @@ bool cohort_hand_out(struct page *page, unsigned int order, gfp_t gfp,
 		     unsigned int alloc_flags, struct zone *preferred);
 
 /* core/breach.c */
+bool cohort_opportunist(gfp_t gfp);
 struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				  const struct alloc_context *ac);
 
@@ -511,6 +512,7 @@ struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,
 
 /* host/vmscan.h */
 bool cohort_protect(bool low);
+bool cohort_protected(struct folio *folio, bool low);
 
 /* host/mempolicy.h */
 struct folio *cohort_cache_alloc(struct cohort_domain *dom, gfp_t gfp);

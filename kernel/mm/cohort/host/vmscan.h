@@ -147,6 +147,26 @@ bool cohort_protect(bool low)
 }
 
 /**
+ * cohort_protected() - would reclaim leave a folio alone because of its memory cgroup?
+ * @folio: isolated, or locked and on a list
+ * @low: by memory.low, too, and not by memory.min alone
+ *
+ * As it was when cohort_protect() looked last.
+ */
+bool cohort_protected(struct folio *folio, bool low)
+{
+	struct mem_cgroup *memcg;
+	bool kept;
+
+	rcu_read_lock();
+	memcg = folio_memcg(folio);
+	kept = memcg && (mem_cgroup_below_min(NULL, memcg) ||
+			 (low && mem_cgroup_below_low(NULL, memcg)));
+	rcu_read_unlock();
+	return kept;
+}
+
+/**
  * cohort_region_drop() - a whole region of the page cache, now
  * @nid: node it should be of
  * @gfp: what is asked for, without what this context must not do

@@ -69,14 +69,6 @@ static bool cohort_batch_maps_ok(const struct page *page, enum cohort_round roun
 	return maps <= (int)round || round == COHORT_ROUND_SHARED;
 }
 
-/* Under the folio's lock.  A group that is dropped from is protected when it has no more. */
-static bool cohort_batch_spared(struct folio *folio)
-{
-	struct mem_cgroup *memcg = folio_memcg(folio);
-
-	return memcg && mem_cgroup_below_min(NULL, memcg);
-}
-
 /*
  * The same under the lock, and what only holds there.  A file system is not to wait for a
  * server to release a page.
@@ -89,7 +81,8 @@ static bool cohort_batch_may_drop(const struct cohort_batch *batch, struct folio
 	if (!mapping || !cohort_batch_looks_clean(READ_ONCE(folio->flags)) ||
 	    !cohort_batch_maps_ok(&folio->page, round) || mapping->a_ops->free_folio)
 		return false;
-	if (batch->spare && cohort_batch_spared(folio))
+	/* A group that is dropped from is protected when it has no more. */
+	if (batch->spare && cohort_protected(folio, false))
 		return false;
 	return !folio_needs_release(folio) || filemap_release_folio(folio, GFP_NOWAIT);
 }

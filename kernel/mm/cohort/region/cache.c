@@ -5,7 +5,6 @@
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
-#include <linux/memcontrol.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
@@ -50,28 +49,13 @@ static struct cohort_room *cohort_cache_pick(enum cohort_kind kind, int nid,
 	return NULL;
 }
 
-/* Would reclaim leave this folio alone because its memory cgroup is protected? */
-static bool cohort_cache_protected(struct folio *folio)
-{
-	struct mem_cgroup *memcg;
-	bool kept;
-
-	if (mem_cgroup_disabled())
-		return false;
-	rcu_read_lock();
-	memcg = folio_memcg(folio);
-	kept = memcg && (mem_cgroup_below_min(NULL, memcg) || mem_cgroup_below_low(NULL, memcg));
-	rcu_read_unlock();
-	return kept;
-}
-
 /* Pages the LRU would drop: not a lazily freed one, which may turn anonymous again. */
 static bool cohort_cache_droppable(struct folio *folio)
 {
 	return !__folio_test_movable(folio) && !folio_test_anon(folio) &&
 	       folio_is_file_lru(folio) && !folio_test_active(folio) &&
 	       !folio_test_dirty(folio) && !folio_test_writeback(folio) &&
-	       !folio_test_unevictable(folio) && !cohort_cache_protected(folio);
+	       !folio_test_unevictable(folio) && !cohort_protected(folio, true);
 }
 
 /**

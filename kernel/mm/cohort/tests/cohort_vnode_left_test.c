@@ -7,12 +7,14 @@
 #include <linux/gfp.h>
 #include <linux/kthread.h>
 #include <linux/mempolicy.h>
+#include <linux/migrate_mode.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
 #include "../cohort.h"
+#include "../host/migrate.h"
 #include "cohort_pcpa_test.h"
 #include "cohort_vnode_test.h"
 
@@ -168,11 +170,86 @@ static void cohort_vnode_test_moves(struct kunit *test)
 #endif
 }
 
+/* What a process swaps out while it reclaims stays in its role; a thread of the kernel has none. */
+static void cohort_vnode_test_swaps(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_wide;
+	nodemask_t *nodes;
+
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	cohort_vnode_set_default(vn);
+	KUNIT_EXPECT_NULL(test, cohort_vnode_swap_nodes());
+	cohort_vnode_test_process(true);
+	nodes = cohort_vnode_swap_nodes();
+	cohort_vnode_test_process(false);
+	KUNIT_EXPECT_PTR_EQ(test, nodes, &vn->nodes);
+	cohort_vnode_set_default(NULL);
+}
+
+/*
+ * On its way out a process has given its address space back, and what its role was with it; in
+ * the middle of a file system it may not wait for its own node.
+ */
+static void cohort_vnode_test_unbound(struct kunit *test)
+{
+	nodemask_t *own, *journal, *left, *swaps, both;
+	unsigned int flags;
+	struct mm_struct *mm;
+	int nid = 0;
+
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	cohort_vnode_test_wide.nodes = nodemask_of_node(0);
+	cohort_vnode_set_default(&cohort_vnode_test_wide);
+	cohort_vnode_test_process(true);
+	own = __cohort_vnode_bind(GFP_KERNEL, 0, &nid, NULL, &both);
+	flags = memalloc_nofs_save();
+	journal = __cohort_vnode_bind(GFP_KERNEL, 0, &nid, NULL, &both);
+	memalloc_nofs_restore(flags);
+	mm = current->mm;
+	current->mm = NULL;
+	left = __cohort_vnode_bind(GFP_KERNEL, 0, &nid, NULL, &both);
+	swaps = cohort_vnode_swap_nodes();
+	current->mm = mm;
+	cohort_vnode_test_process(false);
+	cohort_vnode_set_default(NULL);
+	KUNIT_EXPECT_PTR_EQ(test, own, &cohort_vnode_test_wide.nodes);
+	KUNIT_EXPECT_NULL(test, journal);
+	KUNIT_EXPECT_NULL(test, left);
+	KUNIT_EXPECT_NULL(test, swaps);
+}
+
+/*
+ * Pages of memory that goes offline stay with their role while that has room, whichever process
+ * says so; and then go anywhere, which its role does not change.
+ */
+static void cohort_vnode_test_offlined(struct kunit *test)
+{
+	const int other = MAX_NUMNODES - 1;
+	nodemask_t others = nodemask_of_node(other), both, *target, *bound;
+	struct cohort_vnode *vn;
+	int nid = other;
+
+	if (!other)
+		kunit_skip(test, "one node");
+	vn = cohort_vnode_test_layout(test);
+	target = __cohort_vnode_target(MR_MEMORY_HOTPLUG, vn->nid, other, &others);
+	KUNIT_EXPECT_PTR_EQ(test, target, &vn->nodes);
+	bound = cohort_vnode_test_bind(GFP_HIGHUSER_MOVABLE, &nid, &node_states[N_MEMORY], &both);
+	KUNIT_EXPECT_PTR_EQ(test, bound, &node_states[N_MEMORY]);
+	KUNIT_EXPECT_EQ(test, nid, other);
+	cohort_vnode_test_layout_end();
+}
+
 static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
 	KUNIT_CASE(cohort_vnode_test_raised),
 	KUNIT_CASE(cohort_vnode_test_journal),
 	KUNIT_CASE(cohort_vnode_test_moves),
+	KUNIT_CASE(cohort_vnode_test_swaps),
+	KUNIT_CASE(cohort_vnode_test_unbound),
+	KUNIT_CASE(cohort_vnode_test_offlined),
 	{}
 };
 

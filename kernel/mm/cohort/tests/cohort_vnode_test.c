@@ -59,6 +59,8 @@ static void cohort_vnode_test_stays(struct kunit *test)
 	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS, 0), "of a journal");
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_NOIO | __GFP_NOFAIL, 0));
 	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_HIGHUSER_MOVABLE & ~__GFP_FS, 0));
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS | __GFP_HARDWALL, 0),
+			       "of a journal in bulk, beside cpusets");
 }
 
 static void cohort_vnode_test_refused(struct kunit *test)
@@ -355,16 +357,28 @@ static void cohort_vnode_test_goes_bad(struct kunit *test)
 	cohort_vnode_test_layout_end();
 }
 
+void cohort_vnode_test_process(bool on)
+{
+	static struct mm_struct mm;
+
+	if (on) {
+		local_irq_disable();
+		current->flags &= ~PF_KTHREAD;
+		current->mm = &mm;
+	} else {
+		current->mm = NULL;
+		current->flags |= PF_KTHREAD;
+		local_irq_enable();
+	}
+}
+
 nodemask_t *cohort_vnode_test_bind(gfp_t gfp, int *nid, nodemask_t *policy, nodemask_t *both)
 {
 	nodemask_t *nodes;
 
-	/* Tests run in a thread of the kernel, which may go anywhere. */
-	preempt_disable();
-	current->flags &= ~PF_KTHREAD;
+	cohort_vnode_test_process(true);
 	nodes = __cohort_vnode_bind(gfp, 0, nid, policy, both);
-	current->flags |= PF_KTHREAD;
-	preempt_enable();
+	cohort_vnode_test_process(false);
 	return nodes;
 }
 
@@ -411,11 +425,9 @@ static void cohort_vnode_test_sent(struct kunit *test)
 	vn->nodes = nodemask_of_node(0);
 	vn->nid = 0;
 	cohort_vnode_set_default(vn);
-	preempt_disable();
-	current->flags &= ~PF_KTHREAD;
+	cohort_vnode_test_process(true);
 	nodes = __cohort_vnode_huge(&beside, &mask);
-	current->flags |= PF_KTHREAD;
-	preempt_enable();
+	cohort_vnode_test_process(false);
 	KUNIT_EXPECT_EQ(test, beside, 0);
 	KUNIT_EXPECT_NULL(test, nodes);
 	KUNIT_EXPECT_EQ(test, __cohort_vnode_sent(mm, other), 0);
@@ -440,13 +452,11 @@ static void cohort_vnode_test_strays(struct kunit *test)
 	vn->nodes = nodemask_of_node(0);
 	vn->nid = 0;
 	cohort_vnode_set_default(vn);
-	preempt_disable();
-	current->flags &= ~PF_KTHREAD;
+	cohort_vnode_test_process(true);
 	__cohort_vnode_bind(driver, 4, &piece, NULL, &both);
 	__cohort_vnode_bind(driver, 0, &page, NULL, &both);
 	__cohort_vnode_bind(own, 3, &slab, NULL, &both);
-	current->flags |= PF_KTHREAD;
-	preempt_enable();
+	cohort_vnode_test_process(false);
 	KUNIT_EXPECT_EQ(test, piece, 0);
 	KUNIT_EXPECT_EQ(test, page, other);
 	KUNIT_EXPECT_EQ(test, slab, other);
@@ -467,39 +477,18 @@ static void cohort_vnode_test_named(struct kunit *test)
 	vn->nid = 0;
 	cohort_vnode_set_default(vn);
 	nodes[0] = __cohort_vnode_bind(larger, 3, &other, NULL, &both);
-	preempt_disable();
-	current->flags &= ~PF_KTHREAD;
+	cohort_vnode_test_process(true);
 	nodes[1] = __cohort_vnode_bind(larger, 3, &other, NULL, &both);
 	nodes[2] = __cohort_vnode_bind(first, 0, &other, NULL, &both);
 	nodes[3] = __cohort_vnode_bind(first, 0, &own, NULL, &both);
 	nodes[4] = __cohort_vnode_bind(GFP_KERNEL | __GFP_THISNODE, 0, &other, NULL, &both);
-	current->flags |= PF_KTHREAD;
-	preempt_enable();
+	cohort_vnode_test_process(false);
 	KUNIT_EXPECT_NULL_MSG(test, nodes[0], "a thread of the kernel");
 	KUNIT_EXPECT_PTR_EQ(test, nodes[1], &vn->nodes);
 	KUNIT_EXPECT_PTR_EQ(test, nodes[2], &vn->nodes);
 	KUNIT_EXPECT_NULL_MSG(test, nodes[3], "its own node");
 	KUNIT_EXPECT_NULL_MSG(test, nodes[4], "a second request does not follow");
 	KUNIT_EXPECT_EQ(test, other, MAX_NUMNODES - 1);
-	cohort_vnode_set_default(NULL);
-}
-
-/* What a process swaps out while it reclaims stays in its role; a thread of the kernel has none. */
-static void cohort_vnode_test_swaps(struct kunit *test)
-{
-	struct cohort_vnode *vn = &cohort_vnode_test_owner;
-	nodemask_t *nodes;
-
-	if (cohort_nr_vnodes)
-		kunit_skip(test, "there is a layout");
-	cohort_vnode_set_default(vn);
-	KUNIT_EXPECT_NULL(test, cohort_vnode_swap_nodes());
-	preempt_disable();
-	current->flags &= ~PF_KTHREAD;
-	nodes = cohort_vnode_swap_nodes();
-	current->flags |= PF_KTHREAD;
-	preempt_enable();
-	KUNIT_EXPECT_PTR_EQ(test, nodes, &vn->nodes);
 	cohort_vnode_set_default(NULL);
 }
 
@@ -617,7 +606,6 @@ static struct kunit_case cohort_vnode_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_sent),
 	KUNIT_CASE(cohort_vnode_test_strays),
 	KUNIT_CASE(cohort_vnode_test_named),
-	KUNIT_CASE(cohort_vnode_test_swaps),
 	KUNIT_CASE(cohort_vnode_test_exec),
 	KUNIT_CASE(cohort_vnode_test_collapse),
 	KUNIT_CASE(cohort_vnode_test_last_memory),

@@ -13,6 +13,12 @@
 struct cohort_vnode *cohort_vnode_test_layout(struct kunit *test);
 void cohort_vnode_test_layout_end(void);
 
+/*
+ * Tests run in a thread of the kernel, which may go anywhere.  From true to false it is a
+ * process; no interrupt sees that.
+ */
+void cohort_vnode_test_process(bool on);
+
 /* Nodes for a request of a process, whose policy names these nodes, NULL for none. */
 nodemask_t *cohort_vnode_test_bind(gfp_t gfp, int *nid, nodemask_t *policy, nodemask_t *both);
 

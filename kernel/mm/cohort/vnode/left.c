@@ -10,6 +10,7 @@
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
+#include <linux/cpuset.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/mempolicy.h>
@@ -249,7 +250,8 @@ static bool cohort_vnode_below(const struct cohort_vnode *role, const nodemask_t
 
 /*
  * Does a thread of this process allocate in one of these nodes?  Each has a cpuset and a policy
- * of its own.  A policy that names no node of the role is none.
+ * of its own.  A policy that names no node of the role is none; a cpuset with none of the task's
+ * that is short has other nodes of the role.
  */
 static bool cohort_vnode_lives(struct task_struct *task, struct cohort_vnode *said,
 			       const nodemask_t *nodes)
@@ -262,6 +264,7 @@ static bool cohort_vnode_lives(struct task_struct *task, struct cohort_vnode *sa
 	for_each_thread(task, thread) {
 		role = cohort_vnode_by_cpuset(thread, said);
 		lives = nodes_intersects(role->nodes, *nodes) &&
+			cpuset_mems_allowed_intersects(current, thread) &&
 			(mempolicy_in_oom_domain(thread, nodes) ||
 			 !mempolicy_in_oom_domain(thread, &role->nodes));
 		if (lives)

@@ -22,6 +22,7 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/psi.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/swap.h>
@@ -36,6 +37,9 @@
 
 /* Of those, mapped ones: their users decide what it takes to unmap one. */
 #define LEND_MAPPED	8
+
+/* Pages looked at for one batch: borrowers may keep any number dirty. */
+#define LEND_LOOKS	512
 
 /* A request takes back what is lent for so long, and what one more batch takes. */
 #define LEND_MS		10
@@ -71,8 +75,13 @@ static bool lending;
 static void cohort_lend_take_back_work(struct work_struct *work);
 static DECLARE_WORK(lend_work, cohort_lend_take_back_work);
 
-/* Free pages of a node beyond its high watermarks; negative if it is short. */
-static long cohort_lend_headroom(const struct cohort_vnode *vn)
+/**
+ * cohort_vnode_headroom() - free pages of a node beyond its high watermarks
+ * @vn: the node
+ *
+ * Return: their number; negative if it is short.
+ */
+long cohort_vnode_headroom(const struct cohort_vnode *vn)
 {
 	long pages = 0;
 	struct zone *zone;
@@ -127,8 +136,13 @@ static struct folio *cohort_lend_page(struct cohort_vnode *vn, gfp_t gfp)
 				    0, vn->nid, &vn->nodes);
 	if (!page)
 		return NULL;
-	/* From elsewhere: the allocator forgets its nodes if a cpuset has none of them. */
-	if (!node_isset(page_to_nid(page), vn->nodes) || !cohort_lent_set(page_to_pfn(page))) {
+	/*
+	 * From elsewhere: the allocator forgets its nodes if a cpuset has none of them.  Or of the
+	 * area: what is dropped there is free for page cache and clients, and not for the owner.
+	 */
+	if (!node_isset(page_to_nid(page), vn->nodes) ||
+	    cohort_owner_id(page_to_pfn(page)) == COHORT_KEPT ||
+	    !cohort_lent_set(page_to_pfn(page))) {
 		__free_page(page);
 		return NULL;
 	}
@@ -141,10 +155,10 @@ static struct cohort_vnode *cohort_lend_find(const struct cohort_vnode *own)
 {
 	struct cohort_vnode *vn;
 
-	if (cohort_lend_headroom(own) > 0)
+	if (cohort_vnode_headroom(own) > 0)
 		return NULL;
 	for (vn = cohort_vnodes; vn < own; vn++)
-		if (cohort_lend_headroom(vn) > cohort_lend_keeps(vn))
+		if (cohort_vnode_headroom(vn) > cohort_lend_keeps(vn))
 			return vn;
 	return NULL;
 }
@@ -247,15 +261,32 @@ static bool cohort_lend_isolate(struct page *page, struct list_head *list)
 	       cohort_isolate_page(page, list);
 }
 
+/* What is isolated, but for what memory.min protects if that is to be spared. */
+static unsigned long cohort_lend_drop(struct pglist_data *pgdat, struct list_head *list, bool spare)
+{
+	struct folio *folio, *next;
+	unsigned long nr;
+	LIST_HEAD(kept);
+
+	if (spare)
+		list_for_each_entry_safe(folio, next, list, lru)
+			if (cohort_protected(folio, false))
+				list_move(&folio->lru, &kept);
+	nr = reclaim_clean_pages_from_list(&pgdat->node_zones[0], list);
+	list_splice(&kept, list);
+	putback_movable_pages(list);
+	return nr;
+}
+
 /* Up to a batch of lent pages between two frames; where to go on in @pfn. */
 static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned long *pfn,
-					    unsigned long end)
+					    unsigned long end, bool spare)
 {
-	unsigned long nr = 0, mapped = 0;
+	unsigned long nr = 0, mapped = 0, looks = LEND_LOOKS;
 	struct page *page;
 	LIST_HEAD(list);
 
-	for (; nr < LEND_BATCH && mapped < LEND_MAPPED; ++*pfn) {
+	for (; nr < LEND_BATCH && mapped < LEND_MAPPED && looks--; ++*pfn) {
 		*pfn = cohort_lent_next(*pfn, end);
 		if (*pfn >= end)
 			break;
@@ -266,11 +297,7 @@ static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned 
 		nr++;
 		mapped += page_mapped(page);
 	}
-	if (nr) {
-		nr = reclaim_clean_pages_from_list(&pgdat->node_zones[0], &list);
-		putback_movable_pages(&list);
-	}
-	return nr;
+	return nr ? cohort_lend_drop(pgdat, &list, spare) : 0;
 }
 
 static bool cohort_lend_over(unsigned long deadline)
@@ -280,7 +307,8 @@ static bool cohort_lend_over(unsigned long deadline)
 
 /* One round over the lent pages of a node at most. */
 static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct pglist_data *pgdat,
-						unsigned long want, unsigned long deadline)
+						unsigned long want, unsigned long deadline,
+						bool spare)
 {
 	unsigned long start = pgdat->node_start_pfn;
 	unsigned long end = pgdat_end_pfn(pgdat);
@@ -289,11 +317,11 @@ static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct 
 	if (from < start || from >= end)
 		from = start;
 	for (pfn = from; pfn < end && got < want && !cohort_lend_over(deadline); cond_resched())
-		got += cohort_lend_drop_batch(pgdat, &pfn, end);
+		got += cohort_lend_drop_batch(pgdat, &pfn, end, spare);
 	if (pfn >= end && got < want && atomic_long_read(&vn->lent) > 0)
 		for (pfn = start; pfn < from && got < want && !cohort_lend_over(deadline);
 		     cond_resched())
-			got += cohort_lend_drop_batch(pgdat, &pfn, from);
+			got += cohort_lend_drop_batch(pgdat, &pfn, from, spare);
 	WRITE_ONCE(vn->hand, pfn);
 	return got;
 }
@@ -301,13 +329,16 @@ static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct 
 static unsigned long cohort_lend_take_from(struct cohort_vnode *vn, unsigned long want,
 					   unsigned long deadline)
 {
+	/* Lending that is switched off ends for all. */
+	bool spare = READ_ONCE(lending) && cohort_protect(false);
 	unsigned long got = 0;
 	int nid;
 
 	lru_add_drain();
 	for_each_node_mask(nid, vn->nodes)
 		if (got < want && atomic_long_read(&vn->lent) > 0)
-			got += cohort_lend_take_from_node(vn, NODE_DATA(nid), want - got, deadline);
+			got += cohort_lend_take_from_node(vn, NODE_DATA(nid), want - got, deadline,
+							  spare);
 	return got;
 }
 
@@ -318,7 +349,7 @@ static void cohort_lend_take_back_work(struct work_struct *work)
 
 	for (i = 0; i < cohort_nr_vnodes; i++) {
 		struct cohort_vnode *vn = &cohort_vnodes[i];
-		long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn);
+		long want = cohort_lend_keeps(vn) - cohort_vnode_headroom(vn);
 
 		if (!READ_ONCE(lending))
 			want = atomic_long_read(&vn->lent);
@@ -339,7 +370,7 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 {
 	const gfp_t reclaim = __GFP_DIRECT_RECLAIM | __GFP_FS | __GFP_IO;
 	struct cohort_vnode *vn;
-	unsigned long want = max(2UL << order, 4UL * LEND_BATCH), got;
+	unsigned long want = max(2UL << order, 4UL * LEND_BATCH), got, stall;
 
 	if (!in_task() || (current->flags & PF_MEMALLOC))
 		return false;
@@ -352,9 +383,11 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 		queue_work(system_unbound_wq, &lend_work);
 	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))
 		return false;
+	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(gfp);
 	got = cohort_lend_take_from(vn, want, jiffies + msecs_to_jiffies(LEND_MS));
 	fs_reclaim_release(gfp);
+	psi_memstall_leave(&stall);
 	/*
 	 * What is still lent its borrowers hold, or it takes long to unmap: a trickle of it is
 	 * not worth a walk for each page.

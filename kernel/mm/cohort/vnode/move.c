@@ -27,7 +27,8 @@
  *
  * The role of the process that asked is another's: for a contiguous piece say, or for pages of
  * a process that it sends away, whose node was looked at in __cohort_vnode_sent().  Pages of
- * memory that goes offline have to find room elsewhere: that would be tried for ever.
+ * memory that goes offline stay with their role as long as that has free memory; then they
+ * have to find room elsewhere, as that would be tried for ever.
  *
  * Return: the nodes of its role, or @nodemask; also where the kernel moves it, and the task's
  * cpuset has none of them.
@@ -36,6 +37,8 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 {
 	struct cohort_vnode *vn = cohort_vnode_of_node(reason == MR_SYSCALL ? to : from);
 
+	if (vn && reason == MR_MEMORY_HOTPLUG)
+		return cohort_vnode_headroom(vn) > 0 ? &vn->nodes : &node_states[N_MEMORY];
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
 		    reason != MR_SYSCALL))
 		return nodemask;

@@ -248,7 +248,9 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
  */
 bool cohort_vnode_stays(gfp_t gfp, unsigned int order)
 {
-	return cohort_vnode_for_process() && cohort_vnode_gfp_stays(gfp, order);
+	/* The bulk allocator asks before it looks at what the task is in the middle of. */
+	return cohort_vnode_for_process() &&
+	       cohort_vnode_gfp_stays(current_gfp_context(gfp), order);
 }
 
 /**
@@ -280,11 +282,12 @@ int cohort_vnode_home(int nid)
 	return node_isset(nid, vn->nodes) ? nid : vn->nid;
 }
 
-/* Was this mask chosen by the scheme: by an earlier look, or to lend? */
+/* Was this mask chosen by the scheme: by an earlier look, to lend, or for what has to move? */
 static bool cohort_vnode_chosen(const nodemask_t *nodemask)
 {
-	return (void *)nodemask >= (void *)cohort_vnodes &&
-	       (void *)nodemask < (void *)(cohort_vnodes + COHORT_VNODE_MAX);
+	return nodemask == &node_states[N_MEMORY] ||
+	       ((void *)nodemask >= (void *)cohort_vnodes &&
+		(void *)nodemask < (void *)(cohort_vnodes + COHORT_VNODE_MAX));
 }
 
 /*
@@ -359,7 +362,7 @@ nodemask_t *cohort_vnode_swap_nodes(void)
 		const struct pglist_data *pgdat = kthread_data(current);
 
 		vn = cohort_vnode_of_node(pgdat->node_id);
-	} else if (in_task() && !(current->flags & PF_KTHREAD)) {
+	} else if (in_task() && current->mm && !(current->flags & PF_KTHREAD)) {
 		vn = cohort_vnode_current();
 	}
 	return vn ? &vn->nodes : NULL;

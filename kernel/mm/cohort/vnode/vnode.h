@@ -58,25 +58,32 @@ extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
 
 struct cohort_vnode *cohort_vnode_current(void);
 int cohort_vnode_home(int nid);
+long cohort_vnode_headroom(const struct cohort_vnode *vn);
 bool cohort_vnode_stays(gfp_t gfp, unsigned int order);
 nodemask_t *cohort_vnode_swap_nodes(void);
 
-/* Does the running context allocate for a process, and not to free memory? */
+/*
+ * Does the running context allocate for a process, and not to free memory?  A process that has
+ * given its address space back on its way out has no role any more.
+ */
 static inline bool cohort_vnode_for_process(void)
 {
-	return in_task() && !(current->flags & (PF_KTHREAD | PF_MEMALLOC));
+	return in_task() && current->mm && !(current->flags & (PF_KTHREAD | PF_MEMALLOC));
 }
 
 /*
  * What may wait until a process is killed for it.  What may not and is for user memory, or is not
  * retried, has a smaller request behind it; and so have larger pieces whose failure is not told:
  * those of a socket.  Inside a file system, or under I/O, nothing is killed: the kernel's own
- * would wait for ever there, and with it all that wait for a journal.
+ * would wait for ever there, and with it all that wait for a journal.  That it cannot be moved
+ * tells it from user memory, as cpusets make a hard wall of what the bulk allocator asks for.
  */
 static inline bool cohort_vnode_gfp_stays(gfp_t gfp, unsigned int order)
 {
 	const gfp_t kills = __GFP_DIRECT_RECLAIM | __GFP_FS;
 
+	if ((gfp & (kills | __GFP_MOVABLE | __GFP_NORETRY)) == __GFP_DIRECT_RECLAIM)
+		gfp &= ~__GFP_HARDWALL;
 	return (gfp & kills) == kills || (gfp & (__GFP_HARDWALL | __GFP_NORETRY)) ||
 	       (order && (gfp & (__GFP_NOWARN | __GFP_HIGH)) == __GFP_NOWARN);
 }
