@@ -164,6 +164,7 @@ static void texts(void)
 	       "larger than memory");
 	expect(cohort_pcpa_refuse(3 << 20, COHORT_ANY_BASE, 2 << 20, 2ULL << 30) != NULL, "odd size");
 	expect(cohort_pcpa_refuse(4 << 20, 1 << 20, 2 << 20, 2ULL << 30) != NULL, "odd base");
+	expect(cohort_pcpa_refuse(4 << 20, 0, 2 << 20, 2ULL << 30) != NULL, "a base that is none");
 	expect(!cohort_pcpa_refuse(260ULL << 20, 1ULL << 30, 2 << 20, 2ULL << 30), "refused");
 }
 

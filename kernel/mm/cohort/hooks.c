@@ -105,13 +105,17 @@ struct page *__cohort_breach(gfp_t gfp, unsigned int order, unsigned int alloc_f
 {
 	bool reserve = gfp_pfmemalloc_allowed(gfp) &&
 		       !(alloc_flags & (ALLOC_NO_WATERMARKS | ALLOC_OOM));
+	bool area = !reserve && cohort_pcpa_taking() && order <= COHORT_BREACH_ORDER;
+	bool loan = !order && ac->migratetype == MIGRATE_MOVABLE;
 	struct page *page = NULL;
 
-	/* The area is for what nothing else serves, a reserve included. */
-	if (!reserve && cohort_pcpa_taking() && order <= COHORT_BREACH_ORDER)
+	/* What leaves again is lent of the area; of what stays, that which nothing else serves. */
+	if (area && loan)
 		page = __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, true);
 	if (!page && cohort_enabled())
 		page = cohort_blocks_breach(gfp, order, alloc_flags, ac);
+	if (!page && area && !loan)
+		page = __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, true);
 	return page;
 }
 

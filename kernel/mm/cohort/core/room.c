@@ -575,9 +575,14 @@ bool cohort_node_ok(const struct alloc_context *ac, int nid)
 {
 #ifdef CONFIG_NUMA
 	if (ac->zonelist) {
-		int own = zonelist_node_idx(ac->preferred_zoneref);
-		struct zonelist *lists = NODE_DATA(own)->node_zonelists;
+		struct zonelist *lists;
+		int own;
 
+		/* A cpuset may leave a request no zone at all. */
+		if (!zonelist_zone(ac->preferred_zoneref))
+			return false;
+		own = zonelist_node_idx(ac->preferred_zoneref);
+		lists = NODE_DATA(own)->node_zonelists;
 		if (ac->zonelist == &lists[ZONELIST_NOFALLBACK])
 			return nid == own;
 	}

@@ -302,6 +302,8 @@ const char *cohort_pcpa_refuse(u64 size, u64 base, u64 align, u64 memory)
 		return "larger than memory";
 	if (size % align)
 		return "the size is not a multiple of a pageblock and of 512 pages";
+	if (!base)
+		return "no place at address 0";
 	if (base != COHORT_ANY_BASE && base % align)
 		return "the base is not aligned to a pageblock and to 512 pages";
 	return NULL;

@@ -291,14 +291,15 @@ static bool cohort_pcpa_entitled_to(gfp_t gfp, unsigned int order)
 
 /*
  * A request that does not wait would fail.  Its page may never leave, so only a part of the
- * area is for that.
+ * area is for that, and nothing for a request that has another way.
  */
 static bool cohort_pcpa_may_give(gfp_t gfp)
 {
 	struct cohort_pcpa_sizes sizes;
 
 	cohort_pcpa_sizes(&sizes);
-	return !(gfp & __GFP_DIRECT_RECLAIM) && sizes.free > LEND_KEEP &&
+	return !(gfp & __GFP_DIRECT_RECLAIM) && !cohort_opportunist(gfp) &&
+	       sizes.free > LEND_KEEP &&
 	       READ_ONCE(cohort_area.nr_given) < sizes.size >> GIVE_SHIFT;
 }
 
@@ -317,23 +318,25 @@ static bool cohort_pcpa_before_kill(unsigned int alloc_flags)
 	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH;
 }
 
-/* For these requests no process is killed, and they may fail. */
-static bool cohort_pcpa_or_kill(gfp_t gfp, unsigned int alloc_flags)
+/* As __alloc_pages_may_oom() does: for other requests no process is killed, and they may fail. */
+static bool cohort_pcpa_kills(gfp_t gfp, const struct alloc_context *ac)
 {
-	return cohort_pcpa_before_kill(alloc_flags) &&
-	       !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE));
+	return !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE)) &&
+	       ac->highest_zoneidx >= ZONE_NORMAL && !(current->flags & PF_DUMPCORE);
 }
 
 static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
-				 bool lend, bool last)
+				 const struct alloc_context *ac, bool lend, bool last)
 {
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
 		return false;
-	/* Hibernation takes pages until there are none, and each would come after reclaim. */
-	if (last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_hibernates(gfp))
-		return false;
-	if (last && cohort_pcpa_or_kill(gfp, alloc_flags))
-		return true;
+	if (last && cohort_pcpa_before_kill(alloc_flags)) {
+		/* Hibernation takes pages until there are none, and each would come after reclaim. */
+		if (cohort_pcpa_hibernates(gfp))
+			return false;
+		/* It has waited, whatever its flags say now: what may not wait has been here before. */
+		return cohort_pcpa_kills(gfp, ac) || (lend && cohort_pcpa_may_lend(gfp, last));
+	}
 	return lend ? cohort_pcpa_may_lend(gfp, last) :
 		      last && !order && cohort_pcpa_may_give(gfp);
 }
@@ -359,7 +362,7 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
 	if (order && !last)
 		return cohort_pcpa_entitled_to(gfp, order) && cohort_pcpa_may_reclaim(gfp) ?
 		       cohort_pcpa_client_page(gfp, order, alloc_flags, ac) : NULL;
-	if (!cohort_pcpa_may_have(gfp, order, alloc_flags, lend, last) ||
+	if (!cohort_pcpa_may_have(gfp, order, alloc_flags, ac, lend, last) ||
 	    !cohort_area_allowed(gfp, alloc_flags, ac))
 		return NULL;
 	page = cohort_area_take(order, lend ? COHORT_USE_LENT : COHORT_USE_GIVEN);

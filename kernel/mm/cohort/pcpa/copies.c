@@ -136,7 +136,9 @@ static bool cohort_copies_hold(const struct address_space *mapping)
 {
 	const struct inode *inode = mapping->host;
 
-	return inode->i_sb->s_magic == EXT4_SUPER_MAGIC && S_ISREG(inode->i_mode) &&
+	/* Other drivers of the same family have the same number. */
+	return inode->i_sb->s_magic == EXT4_SUPER_MAGIC &&
+	       !strcmp(inode->i_sb->s_type->name, "ext4") && S_ISREG(inode->i_mode) &&
 	       !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) && !want_init_on_free();
 }
 

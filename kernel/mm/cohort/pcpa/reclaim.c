@@ -353,14 +353,17 @@ static void cohort_pcpa_announced_work(struct work_struct *work)
 {
 	unsigned long want = atomic_long_xchg(&announced, 0);
 
-	if (want && cohort_pcpa_taking())
-		cohort_make_room(want, READ_ONCE(cohort_pcpa_min_order), false);
+	if (!want || !cohort_pcpa_taking())
+		return;
+	cohort_make_room(want, READ_ONCE(cohort_pcpa_min_order), false);
+	/* The timer runs from when there is room: what was dropped is not to be read in again. */
+	cohort_pcpa_got(0);
 }
 static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
 
 /**
  * cohort_pcpa_announce() - a client is about to ask for pages
- * @pages: how many, all its requests together
+ * @pages: how many, all its requests together; what others have announced comes on top
  *
  * Room is made asynchronously while the client still waits for storage and
  * for others.  If it does not come the page cache is back after the timer.
@@ -370,7 +373,7 @@ static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
 void cohort_pcpa_announce(unsigned long pages)
 {
 	cohort_pcpa_want();
-	atomic_long_set(&announced, pages);
+	atomic_long_add(pages, &announced);
 	queue_work(system_unbound_wq, &announced_item);
 }
 

@@ -149,7 +149,7 @@ static ssize_t cohort_pcpa_announce_store(struct kobject *kobj, struct kobj_attr
 {
 	u64 size, base;
 
-	if (cohort_pcpa_parse(buf, &size, &base) || base != COHORT_ANY_BASE || !size)
+	if (cohort_pcpa_parse(buf, &size, &base) || base != COHORT_ANY_BASE || !PHYS_PFN(size))
 		return -EINVAL;
 	if (!cohort_pcpa_taking())
 		return -ENODEV;

@@ -170,6 +170,7 @@ static void cohort_copies_test_poisoned(struct kunit *test)
 /* A page of a file that is said to be of a file system whose pages are copied. */
 static struct folio *cohort_copies_test_file(struct kunit *test)
 {
+	static struct file_system_type ext4 = { .name = "ext4" };
 	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
 	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
 	struct folio *folio;
@@ -181,6 +182,7 @@ static struct folio *cohort_copies_test_file(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, inode);
 	KUNIT_ASSERT_NOT_NULL(test, folio);
 	sb->s_magic = EXT4_SUPER_MAGIC;
+	sb->s_type = &ext4;
 	inode->i_sb = sb;
 	inode->i_mode = S_IFREG;
 	address_space_init_once(&inode->i_data);
@@ -374,6 +376,20 @@ static void cohort_copies_test_direct_write(struct kunit *test)
 	cohort_copies_test_file_end(folio);
 }
 
+/* The number of ext4's super block is that of ext2's driver, too. */
+static void cohort_copies_test_other_driver(struct kunit *test)
+{
+	static struct file_system_type ext2 = { .name = "ext2" };
+	struct folio *folio = cohort_copies_test_file(test);
+
+	folio->mapping->host->i_sb->s_type = &ext2;
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	cohort_copies_test_evict(folio, 1, 0x11);
+	KUNIT_EXPECT_FALSE(test, cohort_copies_test_back(folio, 1, 0x11));
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+	cohort_copies_test_file_end(folio);
+}
+
 static unsigned long cohort_copies_test_refaults(struct kunit *test)
 {
 	unsigned long *sums = kunit_kcalloc(test, NR_VM_EVENT_ITEMS, sizeof(*sums), GFP_KERNEL);
@@ -416,6 +432,7 @@ static struct kunit_case cohort_copies_test_cases[] = {
 	KUNIT_CASE(cohort_copies_test_cut),
 	KUNIT_CASE(cohort_copies_test_cut_meets_eviction),
 	KUNIT_CASE(cohort_copies_test_direct_write),
+	KUNIT_CASE(cohort_copies_test_other_driver),
 	KUNIT_CASE(cohort_copies_test_no_refault),
 	{}
 };

@@ -23,6 +23,7 @@
 #include <linux/swap.h>
 #include <linux/uaccess.h>
 
+#include "cohort_pcpa_test.h"
 #include "cohort_test.h"
 
 static bool cohort_hazard_test_one(struct list_head *pages, gfp_t gfp,
@@ -371,6 +372,22 @@ static void cohort_hazard_test_reserve(struct kunit *test)
 	__free_pages(page, 1);
 }
 
+#ifdef CONFIG_COHORT_PCPA
+/* What may never leave the area is taken of it where blocks have nothing. */
+static void cohort_hazard_test_area_last(struct kunit *test)
+{
+	struct page *page;
+
+	cohort_test_take(test, 2 * cohort_pages());
+	cohort_test_free(test, 1, 64);
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	page = cohort_test_breach(GFP_ATOMIC, 0);
+	KUNIT_ASSERT_TRUE(test, page && !cohort_chunk_of(page_to_pfn(page)));
+	__free_page(page);
+	cohort_pcpa_test_end(test);
+}
+#endif
+
 /* A page that is swapped out frees no block until its region is packed. */
 static void cohort_hazard_test_swaps_in_vain(struct kunit *test)
 {
@@ -599,6 +616,9 @@ static struct kunit_case cohort_hazard_test_cases[] = {
 	KUNIT_CASE(cohort_hazard_test_lowmem_reserve),
 	KUNIT_CASE(cohort_hazard_test_lowmem_parked),
 	KUNIT_CASE(cohort_hazard_test_reserve),
+#ifdef CONFIG_COHORT_PCPA
+	KUNIT_CASE(cohort_hazard_test_area_last),
+#endif
 	KUNIT_CASE(cohort_hazard_test_swaps_in_vain),
 	KUNIT_CASE_SLOW(cohort_hazard_test_nothing_to_pack),
 	KUNIT_CASE(cohort_hazard_test_comes_back),

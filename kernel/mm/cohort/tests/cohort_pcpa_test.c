@@ -444,7 +444,9 @@ static unsigned long cohort_pcpa_test_give_all(struct list_head *list,
 /* Requests that would fail get a part, none under a client, none that may not be there. */
 static void cohort_pcpa_test_given(struct kunit *test)
 {
+	const gfp_t other_way = GFP_NOWAIT | __GFP_NORETRY | __GFP_NOMEMALLOC;
 	nodemask_t none = NODE_MASK_NONE;
+	struct zoneref no_zone = { }, *near;
 	struct alloc_context ac;
 	struct page *page, *next;
 	LIST_HEAD(list);
@@ -454,6 +456,11 @@ static void cohort_pcpa_test_given(struct kunit *test)
 	ac.nodemask = &none;
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_give_all(&list, &ac), 0UL);
 	ac.nodemask = NULL;
+	near = ac.preferred_zoneref;
+	ac.preferred_zoneref = &no_zone;
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_give_all(&list, &ac), 0UL);
+	ac.preferred_zoneref = near;
+	KUNIT_EXPECT_NULL(test, __cohort_pcpa_rmqueue(other_way, 0, 0, &ac, true));
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_give_all(&list, &ac), AREA_PAGES / 4);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, AREA_PAGES / 4);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().cache, 0UL);
@@ -486,7 +493,9 @@ static void cohort_pcpa_test_before_a_kill(struct kunit *test)
 	LIST_HEAD(list);
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
-	KUNIT_EXPECT_NULL(test, cohort_pcpa_test_or_kill(GFP_KERNEL | __GFP_RETRY_MAYFAIL, 1));
+	/* For these stock kills no process. */
+	KUNIT_EXPECT_NULL(test, cohort_pcpa_test_or_kill(GFP_KERNEL | __GFP_RETRY_MAYFAIL, 0));
+	KUNIT_EXPECT_NULL(test, cohort_pcpa_test_or_kill(GFP_KERNEL | __GFP_DMA32, 0));
 	for (order = 0; order <= COHORT_BREACH_ORDER; order++) {
 		page = cohort_pcpa_test_or_kill(GFP_KERNEL, order);
 		KUNIT_ASSERT_NOT_NULL(test, page);
