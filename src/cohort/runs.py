@@ -135,6 +135,18 @@ class RunSpec:
             return self.kernel
         return KernelSpec.variant(self.policy.kernel, self.arch, page_size=self.page_size)
 
+    @property
+    def config(self) -> str | None:
+        """The kernel's fragments, as --config takes them, where they are not the policy's own."""
+        asked = self.kernel_spec
+        try:
+            own = KernelSpec.variant(
+                self.policy.kernel, asked.arch, asked.tree, page_size=asked.page_size
+            )
+        except UsageError:  # for this machine there is none
+            return ",".join(asked.configs)
+        return None if asked.configs == own.configs else ",".join(asked.configs)
+
 
 @dataclass(frozen=True)
 class RunDir:
@@ -475,7 +487,7 @@ def _run_in(
         raise
     finally:
         (part / "initramfs.cpio").unlink(missing_ok=True)
-    host.write_json(part / "meta.json", _meta(plan, started, ended))
+    host.write_json(part / "meta.json", meta_of(plan, started, ended))
 
 
 def _machine(part: Path, plan: Plan) -> VmSpec:
@@ -513,7 +525,8 @@ def _limit_s(plan: Plan) -> float:
     return BOOT_LIMIT_S + plan.all_launches * LAUNCH_LIMIT_S + bench
 
 
-def _meta(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
+def meta_of(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
+    """What meta.json says: what was run, on what, when."""
     spec = plan.spec
     return {
         **plan.identity,
@@ -528,6 +541,7 @@ def _meta(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
         "arch": plan.kernel.arch,
         "page_size": plan.page_size,
         "kernel_configs": list(spec.kernel_spec.configs),
+        "config": spec.config,
         "versions": {
             "qemu": plan.identity["qemu"],
             "gcc": host.version("gcc"),

@@ -1,14 +1,36 @@
-"""What unit tests of results share: checkouts with runs, or with the records and pages of such."""
+"""What unit tests share: runs with all that they need; and for those of results checkouts with
+runs, or with the records and pages of such."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cohort.kernel.build import Kernel
 from cohort.results import collect, pages
 from cohort.results.pages import Home
 from cohort.results.records import write_set
+from cohort.runs import Plan, RunSpec, check_run
+from cohort.vm.machine import Accel
 from made_results import checkout, made_run
+
+
+@pytest.fixture
+def planned(tmp_path: Path, own_out: Path) -> Callable[..., Plan]:
+    """Make a run's plan, with files of no meaning for its kernel, guest and storage."""
+    for name in ("image", "config", "phone", "store"):
+        (tmp_path / name).write_bytes(b"\0" * 512)
+
+    def plan(spec: RunSpec, kernel_id: str = "i" * 64, tree_id: str = "t" * 64) -> Plan:
+        arch = spec.kernel_spec.arch
+        made = Kernel(tmp_path / "image", tmp_path / "config", "6.12", kernel_id, tree_id, arch)
+        checked = check_run(spec)
+        accel: Accel = "deterministic" if spec.accel == "deterministic" else "tcg"
+        files = (tmp_path / "phone", tmp_path / "store")
+        return Plan(spec, made, checked.workload, accel, *files, checked.conf)
+
+    return plan
 
 
 @pytest.fixture

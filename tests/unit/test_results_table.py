@@ -1,18 +1,23 @@
 """The comparison table, against golden files."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from cohort.errors import UsageError
+from cohort.kernel.build import KernelSpec
+from cohort.policy import load_policy
 from cohort.results.catalogue import BY_NAME, METRICS
 from cohort.results.runs import Result, check_comparable
 from cohort.results.spread import Spread
 from cohort.results.table import Cell, compare, print_table
+from cohort.runs import Ended, Plan, RunSpec, meta_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 META = {"accel": "deterministic", "launches": 400, "memory_mb": 2048, "cpus": 2}
@@ -157,16 +162,67 @@ def test_runs_with_other_pages_are_refused() -> None:
         check_comparable([result("none"), result("region", page_size=16384)])
 
 
-def test_runs_of_other_kernel_sources_are_refused() -> None:
-    ours, other = ({"tree_id": name, "kernel_id": name} for name in ("89ab", "cdef"))
-    check_comparable([result("none", versions=ours), result("region", versions=ours)])
-    same = {**other, "kernel_id": "89ab"}
-    check_comparable([result("none", versions=ours), result("region", versions=same)])
-    mixed = [result("none", versions=ours), result("region", versions=other)]
+@pytest.fixture
+def told(planned: Callable[..., Plan]) -> Callable[..., Result]:
+    """A run whose meta.json is as `runs` writes it: its policy, its kernel's image and tree,
+    and what else was asked for."""
+
+    def of(policy: str, image: str = "89ab", tree: str = "89ab", **asked: Any) -> Result:
+        plan = planned(RunSpec(load_policy(policy), "phone-2g", 20, **asked), image, tree)
+        return Result(policy, 1, "phone-2g", {}, {}, meta_of(plan, datetime.now(UTC), Ended(1.0)))
+
+    return of
+
+
+def with_version(run: Result, **versions: str) -> Result:
+    """The same run, made with other tools."""
+    return replace(run, meta={**run.meta, "versions": run.meta["versions"] | versions})
+
+
+def test_runs_of_other_kernel_sources_are_refused(told: Callable[..., Result]) -> None:
+    ours, other = told("none"), told("region", "cdef", "cdef")
+    check_comparable([ours, told("region")])
+    check_comparable([ours, told("region", tree="cdef")])
     with pytest.raises(UsageError, match="differ in tree_id: none .* 89ab, region .* cdef"):
-        check_comparable(mixed)
-    check_comparable(mixed, force=True)
-    check_comparable(mixed, built_now=True)
+        check_comparable([ours, other])
+    check_comparable([ours, other], force=True)
+    check_comparable([ours, other], built_now=True)
+
+
+def test_runs_of_other_tools_are_refused(told: Callable[..., Result]) -> None:
+    """One kernel is of one compiler, whatever the host has by now."""
+    ours, other = told("none"), told("region", "cdef")
+    check_comparable([ours, other])
+    with pytest.raises(UsageError, match="differ in gcc: .*, region .* has gcc 99"):
+        check_comparable([ours, with_version(other, gcc="gcc 99")])
+    check_comparable([ours, with_version(told("region"), gcc="gcc 99")])
+    check_comparable([ours, with_version(other, gcc="gcc 99")], built_now=True)
+    newer = with_version(other, qemu="QEMU 99")
+    with pytest.raises(UsageError, match="differ in qemu: .* has QEMU 99") as caught:
+        check_comparable([ours, newer], built_now=True)
+    assert "--force" in str(caught.value)
+    check_comparable([ours, newer], force=True)
+
+
+def test_what_a_run_was_asked_for_besides_its_policy_is_in_all_or_in_none(
+    told: Callable[..., Result],
+) -> None:
+    quiet = told("region", cmdline=("quiet", "nosmt"))
+    with pytest.raises(UsageError, match="in --append: none .* none, region .* quiet nosmt"):
+        check_comparable([told("none"), quiet])
+    check_comparable([told("none", cmdline=("quiet", "nosmt")), quiet])
+    fragments = "base,x86_64,lab,cohort,debug"
+    debug = told("region", "cdef", kernel=KernelSpec.from_fragments(fragments))
+    with pytest.raises(UsageError, match=f"in --config: none .* none, region .* {fragments}"):
+        check_comparable([told("none"), debug])
+    check_comparable([told("none", "cdef", kernel=KernelSpec.from_fragments(fragments)), debug])
+
+
+def test_what_is_of_the_policy_is_no_difference(told: Callable[..., Result]) -> None:
+    """Its own kernel, also where that was named, and its own words on the command line."""
+    own = KernelSpec.from_fragments("base,x86_64,lab,cohort,order9")
+    policies = [told("none"), told("region"), told("none-stock", "0123")]
+    check_comparable([*policies, told("none-order9", "4567", kernel=own)])
 
 
 @pytest.mark.parametrize("force", [False, True])

@@ -11,8 +11,16 @@ from cohort.errors import UsageError
 from cohort.kernel.build import KernelSpec
 from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy, policy_names
-from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
-from cohort.results.runs import OLDER, Result, check_meta, machine_words, measure
+from cohort.results.records import Record, check_build, of_result
+from cohort.results.runs import (
+    OLDER,
+    ONE_BUILD,
+    ONE_PHONE,
+    Result,
+    check_meta,
+    machine_words,
+    measure,
+)
 from cohort.runs import RunDir, RunSpec, check_run
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import Study, load_study, study_names
@@ -185,6 +193,8 @@ def _check_policy(result: Result) -> None:
     if meta.get("cmdline"):
         words = shlex.join(meta["cmdline"])
         raise UsageError(f"{_of(result)} was run with --append {words}", "make that a policy")
+    if config := meta.get("config"):
+        raise UsageError(f"{_of(result)} was run with --config {config}", "leave that out")
 
 
 def _of(result: Result) -> str:

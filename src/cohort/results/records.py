@@ -13,15 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results.experiments import Number
-from cohort.results.runs import Result
+from cohort.results.runs import ONE_BUILD, Result
 from cohort.vm.machine import PAGE
-
-ONE_BUILD = ("commit", "tree_id", "guest_id", "qemu", "gcc")
-"""What all runs of a table have in common, whatever they run."""
-
-ONE_PHONE = ("arch", "page_size", "workload_digest", "memory_mb", "cpus", "launches", "accel")
-"""What they have in common besides, unless the table compares phones."""
-
 
 NO_SEED = 0
 """Of a suite's run, in which nothing is drawn."""

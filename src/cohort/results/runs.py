@@ -1,5 +1,6 @@
 """What the results are made from: finished runs with their metrics, series and origin."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +19,25 @@ ACCELERATORS = {
 }
 RATIOS_ONLY = "times depend on this host and its load: read them as ratios, not as times"
 
-MUST_MATCH = ("workload", "workload_digest", "guest_id", "memory_mb", "cpus", "launches", "accel")
-"""Keys of meta.json that runs in one table have in common."""
-TREE = "tree_id"
-"""Of the versions in meta.json, which kernel sources; they have it in common, too."""
+ONE_PHONE = ("arch", "page_size", "workload_digest", "memory_mb", "cpus", "launches", "accel")
+"""Keys of meta.json and of a record: what was emulated. Runs in one table have it in common, unless
+the table compares phones."""
+
+OF_KERNELS = ("tree_id", "gcc")
+"""Likewise, of what their kernels are made."""
+OF_GUESTS = ("guest_id", "qemu")
+"""What ran in all of them, and on what."""
+ONE_BUILD = ("commit", *OF_KERNELS, *OF_GUESTS)
+"""What all runs of a table that is kept have in common, whatever they run."""
+
+ASKED = {"cmdline": "--append", "config": "--config"}
+"""Of a run alone, and not of its policy: words on the command line and fragments of the kernel, and
+the options that ask for them."""
+MUST_MATCH = ("workload", *ONE_PHONE, *OF_GUESTS, *ASKED)
+"""Keys of meta.json that runs in one table have in common, whichever kernels their policies name.
+"""
 OLDER: dict[str, str | int] = {"arch": "x86_64", "page_size": PAGE}
-"""More of them, and what each was before runs said so."""
+"""Some of them, and what each was before runs said so."""
 
 
 class FinishedRun(Protocol):
@@ -91,22 +105,22 @@ def check_comparable(
     """Raise UsageError if two runs would be one cell of a table, or if the runs differ in something
     that no policy is meant to change. `force` takes such a difference.
 
-    One kernel may be of two trees that differ in a document; kernels that differ may not, unless
-    they were built just now (`built_now`), of one tree.
+    One kernel may be of two trees that differ in a document; kernels that differ may not, nor be of
+    two compilers, unless they were built just now (`built_now`), of one tree.
     """
     check_cells(results)
     if force:
         return
-    kernels = {result.meta.get("versions", {}).get("kernel_id") for result in results}
-    trees = () if built_now or len(kernels) == 1 else (TREE,)
-    for key in (*OLDER, *MUST_MATCH, *trees):
-        seen = {_must_match(result.meta, key): result for result in results}
+    kernels = {result.meta.get("kernel_id") for result in results}
+    built = () if built_now or len(kernels) == 1 else OF_KERNELS
+    for key in (*MUST_MATCH, *built):
+        seen = {_said(result.meta, key): result for result in results}
         if len(seen) > 1:
             (one, a), (two, b) = list(seen.items())[:2]
             raise UsageError(
-                f"runs differ in {key}: {a.policy} (seed {a.seed}) has {one}, "
+                f"runs differ in {ASKED.get(key, key)}: {a.policy} (seed {a.seed}) has {one}, "
                 f"{b.policy} (seed {b.seed}) has {two}",
-                "compare them all the same with --force",
+                "make them again alike, or compare them all the same with --force",
             )
 
 
@@ -133,9 +147,12 @@ def check_cells(results: Sequence[Result]) -> None:
             )
 
 
-def _must_match(meta: Mapping[str, Any], key: str) -> str:
-    said = meta.get("versions", {}) if key == TREE else meta
-    return str(said.get(key, OLDER.get(key)))
+def _said(meta: Mapping[str, Any], key: str) -> str:
+    """What a run says of a key, in words."""
+    value = {**OLDER, **meta, **meta.get("versions", {})}.get(key)
+    if key in ASKED and not value:
+        return "none"
+    return shlex.join(value) if isinstance(value, list) else str(value)
 
 
 def policies_of(results: Sequence[Result]) -> list[str]:

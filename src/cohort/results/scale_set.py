@@ -11,8 +11,8 @@ from cohort.errors import UsageError
 from cohort.kernel.build import VARIANTS
 from cohort.phone.workload import load_workload
 from cohort.results.figures import Figures
-from cohort.results.records import ONE_BUILD, ONE_PHONE, Record, check_build, of_result
-from cohort.results.runs import Result, check_meta
+from cohort.results.records import Record, check_build, of_result
+from cohort.results.runs import ONE_BUILD, ONE_PHONE, Result, check_meta
 from cohort.results.scale import (
     HAND,
     Counted,

@@ -12,8 +12,8 @@ from cohort.results import bounds, history, record_schema, scale_set, tiers
 from cohort.results.catalogue import BY_NAME, ORDERS, Metric, meant
 from cohort.results.figures import Figures
 from cohort.results.judgement import SIGNS, judge
-from cohort.results.records import NO_SEED, ONE_PHONE, Record, check_build, read_set, values
-from cohort.results.runs import accelerator_label
+from cohort.results.records import NO_SEED, Record, check_build, read_set, values
+from cohort.results.runs import ONE_PHONE, accelerator_label
 from cohort.results.spread import Spread, spread
 from cohort.results.table import MISSING, Cell
 
