@@ -1,7 +1,8 @@
 """Runs: one policy, one workload, one seed, in a directory of its own.
 
 A run is named by the content of everything that goes into it (kernel image, guest, workload,
-policy, parameters, QEMU), so the same run is never made twice and a changed one never mistaken.
+policy, parameters, QEMU and all it is told), so the same run is never made twice and a changed one
+never mistaken.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -22,7 +23,7 @@ from cohort import host, named, paths, switches
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
-from cohort.phone import room
+from cohort.phone import initramfs, room
 from cohort.phone.initramfs import build_guest, build_initramfs
 from cohort.phone.storage import build_storage, check_files, padded
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
@@ -215,13 +216,13 @@ class Plan:
         cost = self.workload.storage
         return Latency(cost.read_us.value, cost.write_us.value, cost.mb_per_s.value)
 
-    @property
+    @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that decides the result, by content."""
+        """All that decides the result, by content: the same wherever the files are."""
         return {
             "format": FORMAT,
-            # Not of pages that all runs had before: those keep their names.
-            **({"page_size": self.page_size} if self.page_size != machine.PAGE else {}),
+            "page_size": self.page_size,
+            "machine_id": self._machine_id,
             "kernel_id": self.kernel.id[:16],
             "guest_id": host.digest_file(self.guest)[:16],
             "workload_id": host.digest(_image_digest(self.storage), self.conf)[:16],
@@ -233,6 +234,12 @@ class Plan:
             "cpus": self.workload.cpus,
             "qemu": host.version(machine.emulator(self.kernel.arch).program),
         }
+
+    @property
+    def _machine_id(self) -> str:
+        """The machine's arguments and whatever else the lab gives a guest, by content."""
+        vm = _machine(self, Path(), Path())
+        return host.digest(guest.identity(vm), initramfs.identity())[:16]
 
     @property
     def workload_digest(self) -> str:
@@ -476,7 +483,9 @@ def _run_in(
         progress(min(launches, total), total)
 
     try:
-        ended = engine.boot(plan.path.name, _boot(_machine(part, plan), plan), count, stop)
+        initrd = build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio")
+        what = _boot(_machine(plan, part, initrd), plan)
+        ended = engine.boot(plan.path.name, what, count, stop)
         check_file(part / "records.jsonl")
     except (GuestError, Failed) as error:
         failed = part.with_name(part.name.removesuffix(".part") + ".failed")
@@ -490,14 +499,14 @@ def _run_in(
     host.write_json(part / "meta.json", meta_of(plan, started, ended))
 
 
-def _machine(part: Path, plan: Plan) -> VmSpec:
+def _machine(plan: Plan, run_dir: Path, initrd: Path) -> VmSpec:
     return VmSpec(
-        run_dir=part,
+        run_dir=run_dir,
         kernel=plan.kernel.image,
         accel=plan.accel,
         memory_mb=plan.memory_mb,
         cpus=plan.workload.cpus,
-        initrd=build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio"),
+        initrd=initrd,
         storage=_storage(plan),
         latency=plan.latency,
         cmdline=(*plan.workload.boot_words, *plan.spec.words),

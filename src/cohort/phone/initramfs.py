@@ -12,8 +12,11 @@ from cohort.kernel.build import find_arch
 from cohort.phone import programs
 from cohort.vm.machine import PAGE
 
+CONF = "phone.conf"
+"""What the phone is told, in its archive."""
+
 # (name, mode, major, minor): what must exist before devtmpfs is mounted.
-_NODES = [
+NODES = [
     ("dev", stat.S_IFDIR | 0o755, 0, 0),
     ("dev/console", stat.S_IFCHR | 0o600, 5, 1),
     ("dev/null", stat.S_IFCHR | 0o666, 1, 3),
@@ -83,24 +86,33 @@ def build_initramfs(
     guest_bin: Path,
     conf: str,
     out: Path,
-    conf_name: str = "phone.conf",
+    conf_name: str = CONF,
     members: Sequence[Member] = (),
 ) -> Path:
     """Write a newc archive with the guest as /init and `conf` at the top; returns `out`.
 
     Same input, same bytes: times, owners and inode numbers are fixed.
     """
-    entries = [_entry(i, *node, b"") for i, node in enumerate(_NODES, start=1)]
-    entries.append(_entry(100, "init", stat.S_IFREG | 0o755, 0, 0, guest_bin.read_bytes()))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f"{out.name}.{os.getpid()}.part")
+    part.write_bytes(_archive(guest_bin.read_bytes(), conf, conf_name, members))
+    part.replace(out)
+    return out
+
+
+def identity() -> str:
+    """SHA-256 of a phone's archive but for the guest and the conf."""
+    return host.digest(_archive(b"", "", CONF, ()))
+
+
+def _archive(init: bytes, conf: str, conf_name: str, members: Sequence[Member]) -> bytes:
+    entries = [_entry(i, *node, b"") for i, node in enumerate(NODES, start=1)]
+    entries.append(_entry(100, "init", stat.S_IFREG | 0o755, 0, 0, init))
     entries.append(_entry(101, conf_name, stat.S_IFREG | 0o644, 0, 0, conf.encode()))
     for ino, member in enumerate(members, start=200):
         entries.append(_entry(ino, member.name, member.mode, 0, 0, member.data))
     entries.append(_entry(0, "TRAILER!!!", 0, 0, 0, b""))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(f"{out.name}.{os.getpid()}.part")
-    part.write_bytes(b"".join(entries))
-    part.replace(out)
-    return out
+    return b"".join(entries)
 
 
 def _entry(ino: int, name: str, mode: int, major: int, minor: int, data: bytes) -> bytes:

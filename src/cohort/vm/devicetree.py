@@ -31,6 +31,11 @@ def write(machine: list[str], size_mb: int, path: Path) -> None:
         _call([fdtput, "-t", kind, str(path), node, property_, *values])
 
 
+def identity(size_mb: int) -> str:
+    """SHA-256 of what `write` adds to a machine's own tree."""
+    return host.digest(repr(_properties(size_mb)))
+
+
 def _properties(size_mb: int) -> list[tuple[str, str, str, list[str]]]:
     """Each property: the kind of its values (s a string, x 32-bit numbers), node, name, values."""
     above = _PATH.rpartition("/")[0]

@@ -59,6 +59,14 @@ class Stopped(Exception):
     """The run was called off from outside (Ctrl-C, or another run of the matrix failed)."""
 
 
+def identity(spec: VmSpec) -> str:
+    """SHA-256 of all that `run` gives a guest but the contents of files: QEMU's arguments, wherever
+    the files are, what is loaded into QEMU, and what is added to the device tree."""
+    loaded = [steady.identity()] if spec.accel == "deterministic" else []
+    added = [devicetree.identity(spec.guaranteed_mb)] if spec.guaranteed_mb else []
+    return host.digest(*machine.placeless(spec), *loaded, *added)
+
+
 def run(
     spec: VmSpec,
     limits: Limits,

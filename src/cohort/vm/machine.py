@@ -1,6 +1,6 @@
 """A virtual machine as QEMU's arguments."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -135,13 +135,17 @@ def emulator(arch: str) -> Emulator:
 
 
 def board(spec: VmSpec) -> list[str]:
-    """QEMU's arguments that decide what the machine's device tree says."""
+    """QEMU, and its arguments that decide what the machine's device tree says."""
+    return [str(host.need(emulator(spec.arch).program)), *_board(spec)]
+
+
+def _board(spec: VmSpec) -> list[str]:
     machine = emulator(spec.arch)
     memory = f"{spec.memory_mb}"
     if spec.storage is not None and machine.nvdimm:
         memory += f",slots=2,maxmem={spec.memory_mb + 8192}M"
     return [
-        *(str(host.need(machine.program)), "-M", machine.machine, "-m", memory),
+        *("-M", machine.machine, "-m", memory),
         *(*ACCEL_ARGS[spec.accel], "-cpu", "host" if spec.accel == "kvm" else machine.cpu),
         *("-smp", str(spec.cpus)),
         *_node_arguments(spec.nodes_mb),
@@ -150,9 +154,24 @@ def board(spec: VmSpec) -> list[str]:
 
 def arguments(spec: VmSpec) -> list[str]:
     """QEMU's argument vector."""
+    return [str(host.need(emulator(spec.arch).program)), *_words(spec)]
+
+
+def placeless(spec: VmSpec) -> list[str]:
+    """The argument vector with names in place of this host's paths: what it says of the guest.
+
+    Of all files only the storage need be there, which is asked for its size.
+    """
+    initrd = None if spec.initrd is None else Path("initrd")
+    named = replace(spec, run_dir=Path("run"), kernel=Path("kernel"), initrd=initrd)
+    words = [emulator(spec.arch).program, *_words(named)]
+    return [word.replace(str(spec.storage), "storage") for word in words]
+
+
+def _words(spec: VmSpec) -> list[str]:
     machine = emulator(spec.arch)
     return [
-        *board(spec),
+        *_board(spec),
         *(["-dtb", str(spec.device_tree)] if spec.guaranteed_mb else []),
         *("-nographic", "-nodefaults", "-no-user-config", "-no-reboot"),
         *("-chardev", f"file,id=console,path={spec.console}", "-serial", "chardev:console"),

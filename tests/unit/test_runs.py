@@ -1,0 +1,110 @@
+"""Runs without their guests: what names them, what they leave, how many are made at a time."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cohort import host
+from cohort.phone import initramfs
+from cohort.policy import load_policy
+from cohort.runs import Plan, RunSpec
+from cohort.vm import devicetree, guest, machine, steady
+from cohort.vm.accel import Wish
+from cohort.vm.machine import VmSpec
+
+MakePlan = Callable[..., Plan]
+Change = Callable[[pytest.MonkeyPatch, Path], None]
+
+
+def spec(accel: Wish = "deterministic") -> RunSpec:
+    """A short run of `none`."""
+    return RunSpec(load_policy("none"), "phone-2g", 2, accel=accel)
+
+
+def _model(patch: pytest.MonkeyPatch, directory: Path) -> None:
+    other = replace(machine.EMULATORS["x86_64"], cpu="max")
+    patch.setitem(machine.EMULATORS, "x86_64", other)
+
+
+def _accelerator(patch: pytest.MonkeyPatch, directory: Path) -> None:
+    patch.setitem(machine.ACCEL_ARGS, "deterministic", ("-accel", "tcg", "-icount", "shift=1"))
+
+
+def _command_line(patch: pytest.MonkeyPatch, directory: Path) -> None:
+    patch.setattr(machine, "CMDLINE", (*machine.CMDLINE, "quiet"))
+
+
+def _device(patch: pytest.MonkeyPatch, directory: Path) -> None:
+    patch.setattr(machine, "PORT", "org.other")
+
+
+def _library(patch: pytest.MonkeyPatch, directory: Path) -> None:
+    changed = directory / "changed.c"
+    changed.write_text(steady.SOURCE.read_text().replace("GIVE_UP_S 60", "GIVE_UP_S 61"))
+    patch.setattr(steady, "SOURCE", changed)
+
+
+def _flags(patch: pytest.MonkeyPatch, directory: Path) -> None:
+    patch.setattr(steady, "FLAGS", (*steady.FLAGS, "-DX"))
+
+
+def _nodes(patch: pytest.MonkeyPatch, directory: Path) -> None:
+    patch.setattr(initramfs, "NODES", initramfs.NODES[:-1])
+
+
+CHANGES = (_model, _accelerator, _command_line, _device, _library, _flags, _nodes)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
+def test_what_the_lab_gives_a_guest_is_in_the_name_of_its_run(
+    change: Change, planned: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was made before the change would else be taken for one of today."""
+    before = planned(spec()).path.name
+    assert planned(spec()).path.name == before
+    change(monkeypatch, tmp_path)
+    assert planned(spec()).path.name != before
+
+
+def test_a_free_running_guest_has_nothing_loaded(
+    planned: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = spec("tcg")
+    before = planned(free).path.name
+    _library(monkeypatch, tmp_path)
+    assert planned(free).path.name == before
+
+
+def test_a_run_has_one_name_wherever_its_files_are(
+    planned: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(spec())
+    name, place = plan.path.name, plan.path.parent
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for file in (plan.guest, plan.storage):
+        shutil.copy(file, elsewhere)
+    moved = replace(
+        plan,
+        kernel=replace(plan.kernel, image=elsewhere / "image", directory=elsewhere),
+        guest=elsewhere / "phone",
+        storage=elsewhere / "store",
+    )
+    monkeypatch.setenv("COHORT_OUT", str(elsewhere / "out"))
+    monkeypatch.setattr(host, "need", lambda program: elsewhere / program)
+    assert moved.path.name == name
+    assert moved.path.parent != place
+
+
+def test_what_is_reserved_in_the_device_tree_names_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = VmSpec(tmp_path, tmp_path / "Image", "tcg", 1024, 2, arch="arm64")
+    reserved = replace(plain, guaranteed_mb=260)
+    before = guest.identity(reserved)
+    assert before != guest.identity(plain)
+    monkeypatch.setattr(devicetree, "_ALIGN", 2 << 20)
+    assert guest.identity(reserved) != before
