@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from cohort import host, named, paths, switches
-from cohort.errors import Failed, GuestError, UsageError
+from cohort.errors import CohortError, Failed, GuestError, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone import initramfs, room
@@ -456,7 +456,6 @@ def _execute(plan: Plan, engine: Engine, progress: Progress, stop: threading.Eve
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
             _run_in(part, plan, engine, progress, stop)
-            _write_metrics(part)
             shutil.rmtree(path, ignore_errors=True)
             part.replace(path)
         else:
@@ -473,7 +472,8 @@ def _write_metrics(directory: Path) -> None:
 def _run_in(
     part: Path, plan: Plan, engine: Engine, progress: Progress, stop: threading.Event
 ) -> None:
-    """Make the run in `part`; one that fails, or does not repeat, has it renamed to `.failed`."""
+    """Make the run in `part`; one that fails, does not repeat or cannot be measured has it renamed
+    to `.failed`. A directory with a meta.json is of a finished run, so that is written last."""
     started = datetime.now(UTC)
     host.write_text(part / "phone.conf", plan.conf)
     shutil.copy(plan.kernel.config, part / "config")
@@ -487,7 +487,8 @@ def _run_in(
         what = _boot(_machine(plan, part, initrd), plan)
         ended = engine.boot(plan.path.name, what, count, stop)
         check_file(part / "records.jsonl")
-    except (GuestError, Failed) as error:
+        _write_metrics(part)
+    except CohortError as error:
         failed = part.with_name(part.name.removesuffix(".part") + ".failed")
         shutil.rmtree(failed, ignore_errors=True)
         part.replace(failed)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cohort import runs
 from cohort.kernel.build import Kernel
 from cohort.results import collect, pages
 from cohort.results.pages import Home
@@ -17,10 +18,19 @@ from made_results import checkout, made_run
 
 
 @pytest.fixture
-def planned(tmp_path: Path, own_out: Path) -> Callable[..., Plan]:
-    """Make a run's plan, with files of no meaning for its kernel, guest and storage."""
+def prepared(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernel, guest program and storage are there, as far as the lab can tell."""
     for name in ("image", "config", "phone", "store"):
         (tmp_path / name).write_bytes(b"\0" * 512)
+    made = Kernel(tmp_path / "image", tmp_path / "config", "6.12", "i" * 16, "t" * 16, "x86_64")
+    monkeypatch.setattr(runs, "build", lambda *_: made)
+    monkeypatch.setattr(runs, "build_guest", lambda *_, **__: tmp_path / "phone")
+    monkeypatch.setattr(runs, "build_storage", lambda *_: tmp_path / "store")
+
+
+@pytest.fixture
+def planned(tmp_path: Path, prepared: None) -> Callable[..., Plan]:
+    """Make a run's plan, with a kernel of these ids."""
 
     def plan(spec: RunSpec, kernel_id: str = "i" * 64, tree_id: str = "t" * 64) -> Plan:
         arch = spec.kernel_spec.arch

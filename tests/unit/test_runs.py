@@ -1,18 +1,21 @@
 """Runs without their guests: what names them, what they leave, how many are made at a time."""
 
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cohort import host
+from cohort import host, runs
+from cohort.errors import CohortError
 from cohort.phone import initramfs
 from cohort.policy import load_policy
-from cohort.runs import Plan, RunSpec
+from cohort.runs import Ended, Plan, RunSpec
 from cohort.vm import devicetree, guest, machine, steady
 from cohort.vm.accel import Wish
+from cohort.vm.boot import Boot, Count
 from cohort.vm.machine import VmSpec
 
 MakePlan = Callable[..., Plan]
@@ -22,6 +25,22 @@ Change = Callable[[pytest.MonkeyPatch, Path], None]
 def spec(accel: Wish = "deterministic") -> RunSpec:
     """A short run of `none`."""
     return RunSpec(load_policy("none"), "phone-2g", 2, accel=accel)
+
+
+class FakeEngine:
+    """An engine whose guests say the least that a guest may."""
+
+    def width(self, runs: int) -> int:
+        """One at a time."""
+        return 1
+
+    def expect(self, runs: Sequence[str]) -> None:
+        """There is nothing to prepare."""
+
+    def boot(self, name: str, what: Boot, count: Count, stop: threading.Event) -> Ended:
+        """Leave its records."""
+        what.vm.records.write_text('{"r":"end","t":9,"ok":true,"launches":2}\n')
+        return Ended(1.0)
 
 
 def _model(patch: pytest.MonkeyPatch, directory: Path) -> None:
@@ -108,3 +127,37 @@ def test_what_is_reserved_in_the_device_tree_names_a_run(
     assert before != guest.identity(plain)
     monkeypatch.setattr(devicetree, "_ALIGN", 2 << 20)
     assert guest.identity(reserved) != before
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_run_that_cannot_be_measured_is_no_finished_run(
+    own_out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of all finished runs, and sets of them, go by meta.json."""
+
+    def refuse(records: object) -> None:
+        raise CohortError("record 1 ('end'): lacks 'ok'")
+
+    monkeypatch.setattr(runs, "compute_metrics", refuse)
+    with pytest.raises(CohortError, match="lacks 'ok'"):
+        runs.execute_matrix([spec()], engine=FakeEngine())
+    made = own_out / "runs"
+    assert list(made.glob("*/meta.json")) == []
+    assert [x.parent.suffix for x in made.glob("*/records.jsonl")] == [".failed"]
+
+
+@pytest.mark.usefixtures("prepared")
+def test_what_tells_of_a_finished_run_is_written_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the lab is killed while it measures."""
+    [run] = runs.execute_matrix([spec()], engine=FakeEngine())
+    assert run.meta["policy"] == "none" and "kills" in run.metrics
+    written: list[str] = []
+    write = host.write_json
+
+    def note(path: Path, value: object) -> None:
+        written.append(path.name)
+        write(path, value)
+
+    monkeypatch.setattr(host, "write_json", note)
+    runs.execute_matrix([replace(spec(), fresh=True)], engine=FakeEngine())
+    assert written == ["metrics.json", "meta.json"]

@@ -9,7 +9,6 @@ import pytest
 
 from cohort import runs
 from cohort.errors import GuestError
-from cohort.kernel.build import Kernel
 from cohort.policy import load_policy, policy_names
 from cohort.vm import guest, machine, switched
 from cohort.vm.machine import VmSpec
@@ -145,17 +144,6 @@ def test_the_run_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     word = Switched("pcpa", AREA, spec.console)
     with pytest.raises(GuestError, match="no run of policy pcpa.*\n.*staying off"):
         guest.run(spec, guest.Limits(50, 50), word.watch, threading.Event())
-
-
-@pytest.fixture
-def prepared(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernel, guest program and storage are there, as far as the lab can tell."""
-    for name in ("image", "config", "phone", "store"):
-        (tmp_path / name).write_bytes(b"\0" * 512)
-    made = Kernel(tmp_path / "image", tmp_path / "config", "6.12", "i" * 16, "t" * 16, "x86_64")
-    monkeypatch.setattr(runs, "build", lambda *_: made)
-    monkeypatch.setattr(runs, "build_guest", lambda *_, **__: tmp_path / "phone")
-    monkeypatch.setattr(runs, "build_storage", lambda *_: tmp_path / "store")
 
 
 @pytest.mark.usefixtures("prepared")
