@@ -7,7 +7,6 @@ never mistaken.
 
 import json
 import logging
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from cohort import host, named, paths, switches
+from cohort import capacity, host, named, paths, switches
+from cohort.capacity import Load
 from cohort.errors import CohortError, Failed, GuestError, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
@@ -60,8 +60,9 @@ class Ended:
 class Engine(Protocol):
     """Where guests run: on this machine, or on the workers of a cluster."""
 
-    def width(self, runs: int) -> int:
-        """How many of so many runs are under way at a time if the command does not say."""
+    def width(self, runs: int, here: int = 1) -> int:
+        """How many of so many runs are under way at a time if the command does not say. This host
+        bears `here` of them."""
 
     def expect(self, runs: Sequence[str]) -> None:
         """Hear the names of runs to come that must repeat. CohortError if they cannot be made."""
@@ -76,9 +77,9 @@ class Engine(Protocol):
 class Here:
     """The engine that is this machine."""
 
-    def width(self, runs: int) -> int:
-        """One a CPU."""
-        return os.cpu_count() or 1
+    def width(self, runs: int, here: int = 1) -> int:
+        """As many as it bears."""
+        return here
 
     def expect(self, runs: Sequence[str]) -> None:
         """There is nothing to prepare."""
@@ -211,6 +212,12 @@ class Plan:
         return self.spec.kernel_spec.page_size
 
     @property
+    def load(self) -> Load:
+        """What the guest takes of a host: one thread runs all CPUs of a deterministic one, another
+        has a thread a CPU."""
+        return Load(1 if self.repeats else self.workload.cpus, self.memory_mb)
+
+    @property
     def latency(self) -> Latency:
         """What a request to the phone's storage costs."""
         cost = self.workload.storage
@@ -295,7 +302,7 @@ def execute_matrix(
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> list[RunDir]:
-    """Run all on `engine` (default: this machine), `jobs` at a time (default: what fits it).
+    """Run all on `engine` (default: this machine), `jobs` at a time (default: what it bears).
 
     In the order given. `progress` counts launches over all runs. The first failure stops the
     others.
@@ -309,7 +316,8 @@ def execute_matrix(
     engine.expect([plan.path.name for plan in plans if plan.wanted and plan.repeats])
     report = _sum_progress([plan.all_launches for plan in plans], progress or _ignore)
     calls = [partial(_execute, plan, engine, report(i)) for i, plan in enumerate(plans)]
-    return together(calls, jobs or engine.width(len(plans)))
+    here = capacity.guests([plan.load for plan in plans if plan.wanted])
+    return together(calls, jobs or engine.width(len(plans), here))
 
 
 def together(calls: Sequence[Callable[[threading.Event], Made]], width: int) -> list[Made]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cohort import host, runs
+from cohort import capacity, host, runs
+from cohort.capacity import OVERHEAD_MB, Load
 from cohort.errors import CohortError
 from cohort.phone import initramfs
 from cohort.policy import load_policy
@@ -30,7 +31,7 @@ def spec(accel: Wish = "deterministic") -> RunSpec:
 class FakeEngine:
     """An engine whose guests say the least that a guest may."""
 
-    def width(self, runs: int) -> int:
+    def width(self, runs: int, here: int = 1) -> int:
         """One at a time."""
         return 1
 
@@ -161,3 +162,51 @@ def test_what_tells_of_a_finished_run_is_written_last(monkeypatch: pytest.Monkey
     monkeypatch.setattr(host, "write_json", note)
     runs.execute_matrix([replace(spec(), fresh=True)], engine=FakeEngine())
     assert written == ["metrics.json", "meta.json"]
+
+
+@pytest.fixture
+def small_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """Make this host one of so many CPUs, of those that the process may use, and MiB available."""
+
+    def make(cpus: int, memory_mb: int) -> None:
+        meminfo = tmp_path / "meminfo"
+        total = f"MemTotal: {1 << 30} kB\nMemFree: 1 kB\n"
+        meminfo.write_text(f"{total}MemAvailable: {memory_mb << 10} kB\n")
+        monkeypatch.setattr(capacity, "MEMINFO", meminfo)
+        monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(cpus)))
+        monkeypatch.setattr("os.cpu_count", lambda: 64)
+
+    return make
+
+
+def test_guests_have_cpus_and_memory_to_themselves(
+    small_host: Callable[[int, int], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_host(8, 1 << 20)
+    assert capacity.cpus() == 8
+    assert [capacity.guests([Load(threads, 64)]) for threads in (1, 2, 3, 9)] == [8, 4, 2, 1]
+    assert capacity.guests([Load(1, 64), Load(4, 64)]) == 2, "by the largest"
+    assert capacity.guests([]) == 8
+    small_host(8, 3 * (1024 + OVERHEAD_MB) + 1)
+    assert [capacity.guests([Load(1, mb)]) for mb in (1024, 1025, 9000)] == [3, 2, 1]
+    (tmp_path / "meminfo").write_text("MemTotal: 1 kB\n")
+    assert capacity.guests([Load(1, 9000)]) == 8, "an old kernel does not say"
+
+
+@pytest.mark.usefixtures("prepared")
+@pytest.mark.parametrize(("accel", "wide"), [("deterministic", 6), ("tcg", 3)])
+def test_runs_are_made_beside_one_another_if_no_guest_disturbs_another(
+    accel: Wish,
+    wide: int,
+    small_host: Callable[[int, int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The phone has two CPUs: free-running ones are two threads, which others would hold up."""
+    small_host(6, 1 << 20)
+    widths: list[int] = []
+    monkeypatch.setattr(runs, "together", lambda calls, width: widths.append(width))
+    runs.execute_matrix([replace(spec(accel), seed=seed) for seed in (1, 2, 3)])
+    small_host(6, 3 * (2048 + OVERHEAD_MB) - 1)
+    runs.execute_matrix([spec(accel)])
+    runs.execute_matrix([spec(accel)], jobs=5)
+    assert widths == [wide, 2, 5]

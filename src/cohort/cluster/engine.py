@@ -114,8 +114,9 @@ class Cluster:
         """Let go of the scheduler, which calls off what is still under way."""
         self._client.close(timeout=CONNECT_S)
 
-    def width(self, runs: int) -> int:
-        """All of them: the scheduler decides what waits, and may ask for more workers."""
+    def width(self, runs: int, here: int = 1) -> int:
+        """All of them, whatever this host bears: the scheduler decides what waits, and may ask for
+        more workers."""
         return max(1, min(runs, WIDTH))
 
     def expect(self, runs: Sequence[str]) -> None:

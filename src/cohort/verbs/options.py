@@ -77,7 +77,9 @@ PAGE_SIZE = click.option(
     help="Pages of the machine; 16k with --arch arm64 alone.",
 )
 FRESH = click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
-JOBS = click.option("--jobs", type=click.IntRange(1), help="Runs at a time [default: one a CPU].")
+JOBS = click.option(
+    "--jobs", type=click.IntRange(1), help="Runs at a time [default: as many as the host bears]."
+)
 LAUNCHES = click.option(
     "--launches", type=int, help="App launches to replay [default: the workload's]."
 )
