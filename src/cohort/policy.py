@@ -47,9 +47,7 @@ def _one_line(value: str) -> str:
 
 
 def _one_word(value: str) -> str:
-    if not value or re.search(r"\s", value):
-        raise ValueError(f"{value!r}: must be one boot parameter a string, without blanks")
-    if what := switches.problem(value):
+    if what := switches.malformed(value) or switches.problem(value):
         raise ValueError(what)
     return value
 

@@ -47,6 +47,9 @@ LAYOUT, DEFAULT_NODE = "cohort.vnode", "cohort.vnode_default"
 HEAP_ORDERS = "cohort.heap_orders"
 PARAMETERS = ("cohort", *NUMBERS, *CHOICES, HEAP_ORDERS, LAYOUT, DEFAULT_NODE, *AREAS, BELOW)
 
+EACH = 'name each by itself: --append ONE --append OTHER, or cmdline = ["ONE", "OTHER"]'
+"""What to do with several in one string."""
+
 _AREA = re.compile(r"([1-9][0-9]*)([KMG])(?:@(?:(0x[0-9a-fA-F]+)|([0-9]+)([KMG]?)))?")
 _NODE = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 _SHARE = re.compile(rf"({_NODE.pattern}):(?:([1-9][0-9]*)([MG%])|rest)")
@@ -56,8 +59,11 @@ _LAYOUT_CHARS = 255
 
 
 def check(words: Sequence[str], where: str) -> None:
-    """UsageError, beginning with `where`, for the first word the kernel would refuse."""
+    """UsageError, beginning with `where`, for the first word the kernel would refuse, or that is
+    not one."""
     for word in words:
+        if what := malformed(word):
+            raise UsageError(f"{where}: {what}", EACH)
         if what := problem(word):
             raise UsageError(*named.with_hint(f"{where}: {what}"))
     if clash := conflict(words):
@@ -113,6 +119,13 @@ def whole(word: str, page_size: int) -> str:
         return word
     mib = -(-found[0] // PAGEBLOCK_16K) * PAGEBLOCK_16K // MIB
     return f"{name}={mib}M{value[len(value.partition('@')[0]) :]}"
+
+
+def malformed(word: str) -> str | None:
+    """Why this is not one word on a command line; None if it is."""
+    if word and re.search(r"\s", word) is None:
+        return None
+    return f"{word!r}: must be one boot parameter a string, without blanks"
 
 
 def problem(word: str) -> str | None:

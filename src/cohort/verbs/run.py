@@ -77,7 +77,7 @@ def check_share(address: str | None, verify_share: float | None) -> None:
 @of_runs
 @config("The kernel's fragments [default: the policy's].")
 @click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
-@click.option("--append", multiple=True, help="More of the guest kernel's command line.")
+@click.option("--append", multiple=True, help="A word more on the guest kernel's command line.")
 @as_json("the metrics", "an array, an object a run")
 @of_machine
 @on_cluster
