@@ -1,7 +1,9 @@
 """Sets of records: made of runs and of studies, and made again by the commands they name."""
 
 import json
+import logging
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -209,21 +211,64 @@ def test_a_set_is_made_again(home: Home, cohort: Cohort, same_runs: list[RunSpec
 
 
 def test_a_comparison_that_ends_meanwhile_is_not_taken_for_the_set(
-    home: Home, cohort: Cohort, same_runs: list[RunSpec], own_out: Path
+    home: Home,
+    cohort: Cohort,
+    same_runs: list[RunSpec],
+    own_out: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`cohort compare` notes its runs in out/, which commands share."""
     path = home.records / "small.jsonl"
     kept = path.read_text()
     other = [runs.RunDir(own_out / "runs" / f"phone-2g-tuned-s{seed}") for seed in (1, 2)]
-    noted = export.remember
+    make = runs.execute_matrix
 
-    def remember(*_: object) -> None:
-        noted(other, "cohort compare tuned")
+    def execute(specs: Sequence[RunSpec], *_: object) -> list[runs.RunDir]:
+        export.remember(other, "cohort compare tuned", export.COMPARE)
+        return make(specs)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export, "remember", remember)
-        done = cohort("results", "again", "small")
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    done = cohort("results", "again", "small")
     assert (done.code, path.read_text()) == (0, kept), done.stderr
+    assert export.recall() == [run.path for run in other], "nor does the set take its place"
+
+
+def test_a_study_that_is_made_again_names_its_own_command(
+    home: Home,
+    cohort: Cohort,
+    same_runs: list[RunSpec],
+    study: Path,
+    own_out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = collect.of_study(study)
+    write_set(home.records / "figure.jsonl", records)
+    monkeypatch.setattr(sys, "argv", ["cohort", "results", "again", "figure"])
+    done = cohort("results", "again", "figure")
+    assert done.code == 0, done.stderr
+    page = (own_out / "studies" / "small.md").read_text()
+    assert records[0].command in page
+    assert "results again" not in page
+
+
+@pytest.mark.parametrize("how", [(), ("-q",), ("-v",)])
+def test_commands_of_a_set_say_as_much_as_was_asked_for(
+    how: tuple[str, ...],
+    home: Home,
+    cohort: Cohort,
+    same_runs: list[RunSpec],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels: list[int] = []
+    make = runs.execute_matrix
+
+    def execute(specs: Sequence[RunSpec], *_: object) -> list[runs.RunDir]:
+        levels.append(logging.getLogger("cohort").level)
+        return make(specs)
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    assert cohort(*how, "results", "again", "small").code == 0
+    assert levels == [{"-q": logging.WARNING, "-v": logging.DEBUG}.get("".join(how), logging.INFO)]
 
 
 def test_runs_that_are_not_the_sets_are_not_kept(

@@ -37,7 +37,7 @@ def as_object(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def remember(runs: Sequence[RunDir], command: str, verb: str = COMPARE) -> None:
+def remember(runs: Sequence[RunDir], command: str, verb: str) -> None:
     """Note the runs and the command of the verb that made them. Raises OSError."""
     found = [str(run.path) for run in runs]
     host.write_json(_note(verb), {"command": command, "runs": found})

@@ -1,8 +1,6 @@
 """`cohort compare`: several policies on one workload, in one table."""
 
 import json
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.log import progress
+from cohort.verbs import calls
 from cohort.verbs.options import FILE, JSON, make_room, of_machine, of_runs
 from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
 
@@ -65,11 +64,10 @@ def command(
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where)
     results = [measure(run) for run in done]
     check_comparable(results, force, built_now=True)
-    call = shlex.join(["cohort", *sys.argv[1:]])
-    export.remember(done, call)
+    calls.remember(done, export.COMPARE)
     show(results, as_json, full)
     if report is not None:
-        host.write_text(report, render_report(results, call))
+        host.write_text(report, render_report(results, calls.under_way()))
         click.echo(f"report: {report.absolute()}", err=True)
     write_perfetto(done, perfetto)
     return done  # for `cohort results again`

@@ -1,7 +1,5 @@
 """`cohort report`: finished runs as one self-contained HTML page."""
 
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cohort.errors import UsageError
+from cohort.verbs import calls
 from cohort.verbs.options import FILE, make_room
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def command(
     make_room(output, None if pictures is None else pictures / "picture.svg")
     results = _measure(export.recall() if last else runs)
     check_comparable(results, force)
-    host.write_text(output, render_report(results, shlex.join(["cohort", *sys.argv[1:]])))
+    host.write_text(output, render_report(results, calls.under_way()))
     if pictures is not None:
         for name, svg in draw_all(results).items():
             host.write_text(pictures / f"{name}.svg", svg)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.errors import Skipped, UsageError
+from cohort.verbs import calls
 from cohort.verbs.options import JOBS, as_json
 from cohort.verbs.run import check_share, on_cluster
 
@@ -197,11 +198,9 @@ def again(
 
 def _call(words: "Sequence[str]") -> Any:
     """Run a `cohort` command here, with what it prints on stderr; what its verb returns."""
-    from cohort.cli import cohort
-
     click.echo(f"cohort {shlex.join(words)}", err=True)
     with redirect_stdout(sys.stderr):
-        return cohort.main(args=list(words), prog_name="cohort", standalone_mode=False)
+        return calls.call(words)
 
 
 @command.command("history")

@@ -1,8 +1,6 @@
 """`cohort scale`: what operations of the memory manager cost under its locks."""
 
 import json
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -11,6 +9,7 @@ import click
 
 from cohort.errors import UsageError
 from cohort.log import progress
+from cohort.verbs import calls
 from cohort.verbs.options import FRESH, JOBS, SEEDS, as_json, of_machine
 from cohort.verbs.run import engine, on_cluster
 
@@ -134,7 +133,7 @@ def _run(specs: "Sequence[RunSpec]", jobs: int | None, where: "Engine | None") -
 
     with progress() as board:
         done = execute_matrix(specs, jobs, board.task("scale, launches"), where)
-    export.remember(done, shlex.join(["cohort", *sys.argv[1:]]), export.SCALE)
+    calls.remember(done, export.SCALE)
     return done
 
 

@@ -2,14 +2,13 @@
 
 import json
 import logging
-import shlex
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
+from cohort.verbs import calls
 from cohort.verbs.options import ACCELS, FRESH, JOBS, STUDY_SEEDS, as_json, of_machine
 from cohort.verbs.run import engine, on_cluster
 
@@ -63,7 +62,7 @@ def command(
     wanted = Options(seeds=list(seeds) or None, **options)
     with engine(cluster, verify_share) as where, progress() as board:
         findings = execute(study, wanted, board.task(f"{study.name}, launches"), where)
-    written = write(findings, shlex.join(["cohort", *sys.argv[1:]]))
+    written = write(findings, calls.under_way())
     show(findings, as_json)
     click.echo(f"written: {written}", err=True)
     missed = [x.sentence for x in verdicts(findings) if x.passed is False]
