@@ -95,7 +95,8 @@ class RunSpec:
 
     `change` replaces numbers of the workload by their dotted keys. `cmdline` is added to the guest
     kernel's command line after the policy's. `kernel` is None for the build the policy names
-    for `arch` and pages of `page_size` bytes. `fresh` runs again even if the result is there.
+    for `arch` and pages of `page_size` bytes. `fresh` runs again even if the result is there, and
+    `one_commit` refuses one that is there and of another commit.
     """
 
     policy: Policy
@@ -109,6 +110,7 @@ class RunSpec:
     cmdline: tuple[str, ...] = ()
     change: tuple[tuple[str, int], ...] = ()
     fresh: bool = False
+    one_commit: bool = False
     arch: str = "x86_64"
     page_size: int = machine.PAGE
 
@@ -313,11 +315,29 @@ def execute_matrix(
     _tell(checked)
     kernels = prepare(specs)
     plans = [_plan(spec, run, kernels) for spec, run in zip(specs, checked, strict=True)]
+    _check_commits(plans)
     engine.expect([plan.path.name for plan in plans if plan.wanted and plan.repeats])
     report = _sum_progress([plan.all_launches for plan in plans], progress or _ignore)
     calls = [partial(_execute, plan, engine, report(i)) for i, plan in enumerate(plans)]
     here = capacity.guests([plan.load for plan in plans if plan.wanted])
     return together(calls, jobs or engine.width(len(plans), here))
+
+
+def _check_commits(plans: Sequence[Plan]) -> None:
+    """UsageError for runs that are there and of another commit, if their specs are to be of one."""
+    reused = [RunDir(plan.path) for plan in plans if plan.spec.one_commit and not plan.wanted]
+    if not reused:
+        return
+    here = git_id()
+    made = {run.path.name: run.meta.get("versions", {}).get("cohort_git") for run in reused}
+    other = {name: commit for name, commit in made.items() if commit != here}
+    if other:
+        name, commit = next(iter(other.items()))
+        raise UsageError(
+            f"{len(other)} of {len(plans)} runs are there and of another commit than this, {here}:"
+            f" first {name}, of {commit}",
+            "make all of them again, with --fresh, or remove those directories",
+        )
 
 
 def together(calls: Sequence[Callable[[threading.Event], Made]], width: int) -> list[Made]:

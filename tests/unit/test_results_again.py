@@ -208,6 +208,10 @@ def test_a_set_is_made_again(home: Home, cohort: Cohort, same_runs: list[RunSpec
     asked = [(x.policy.name, x.workload, x.launches, x.seed) for x in same_runs]
     names = ("none", "region", "tuned")
     assert asked == [(name, "phone-2g", 20, seed) for name in names for seed in (1, 2)]
+    assert {(x.one_commit, x.fresh) for x in same_runs} == {(True, False)}
+    same_runs.clear()
+    assert cohort("results", "again", "small", "--fresh").code == 0
+    assert {(x.one_commit, x.fresh) for x in same_runs} == {(False, True)}
 
 
 def test_a_comparison_that_ends_meanwhile_is_not_taken_for_the_set(
@@ -241,6 +245,7 @@ def test_a_study_that_is_made_again_names_its_own_command(
     own_out: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """And takes no run of another commit, as a comparison."""
     records = collect.of_study(study)
     write_set(home.records / "figure.jsonl", records)
     monkeypatch.setattr(sys, "argv", ["cohort", "results", "again", "figure"])
@@ -249,6 +254,7 @@ def test_a_study_that_is_made_again_names_its_own_command(
     page = (own_out / "studies" / "small.md").read_text()
     assert records[0].command in page
     assert "results again" not in page
+    assert {(x.one_commit, x.fresh) for x in same_runs} == {(True, False)}
 
 
 @pytest.mark.parametrize("how", [(), ("-q",), ("-v",)])
@@ -301,6 +307,7 @@ def test_a_set_is_had_again_to_the_byte(
     path = home.records / "small.jsonl"
     done = cohort("results", "again", "small", "--verify")
     assert (done.code, done.stdout) == (0, f"{path}\n"), done.stderr
+    assert [x.fresh for x in same_runs] == [True] * 6, "else the set's own runs are looked at"
     records = read_set(path)
     odd = [records[0], records[1].model_copy(update={"records_id": "ffff"}), *records[2:]]
     write_set(path, odd)

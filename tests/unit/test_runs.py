@@ -10,7 +10,7 @@ import pytest
 
 from cohort import capacity, host, runs
 from cohort.capacity import OVERHEAD_MB, Load
-from cohort.errors import CohortError
+from cohort.errors import CohortError, UsageError
 from cohort.phone import initramfs
 from cohort.policy import load_policy
 from cohort.runs import Ended, Plan, RunSpec
@@ -29,7 +29,10 @@ def spec(accel: Wish = "deterministic") -> RunSpec:
 
 
 class FakeEngine:
-    """An engine whose guests say the least that a guest may."""
+    """An engine whose guests say the least that a guest may. It keeps the names of the runs."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
 
     def width(self, runs: int, here: int = 1) -> int:
         """One at a time."""
@@ -40,6 +43,7 @@ class FakeEngine:
 
     def boot(self, name: str, what: Boot, count: Count, stop: threading.Event) -> Ended:
         """Leave its records."""
+        self.made.append(name)
         what.vm.records.write_text('{"r":"end","t":9,"ok":true,"launches":2}\n')
         return Ended(1.0)
 
@@ -210,3 +214,27 @@ def test_runs_are_made_beside_one_another_if_no_guest_disturbs_another(
     runs.execute_matrix([spec(accel)])
     runs.execute_matrix([spec(accel)], jobs=5)
     assert widths == [wide, 2, 5]
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_run_of_another_commit_is_refused_before_any_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A set of records is of one commit, and its runs take hours."""
+    engine = FakeEngine()
+    monkeypatch.setattr(runs, "git_id", lambda: "0123")
+    [old] = runs.execute_matrix([spec()], engine=engine)
+    monkeypatch.setattr(runs, "git_id", lambda: "4567")
+    wanted = [replace(spec(), seed=seed, one_commit=True) for seed in (2, 1)]
+    with pytest.raises(UsageError) as caught:
+        runs.execute_matrix(wanted, engine=engine)
+    assert (
+        f"1 of 2 runs are there and of another commit than this, 4567: first {old.path.name}"
+        in (caught.value.message)
+    )
+    assert "of 0123" in caught.value.message and "--fresh" in str(caught.value.hint)
+    assert engine.made == [old.path.name]
+    again = runs.execute_matrix([replace(x, fresh=True) for x in wanted], engine=engine)
+    assert [run.meta["versions"]["cohort_git"] for run in again] == ["4567"] * 2
+    assert runs.execute_matrix(wanted, engine=engine) == again
+    assert len(engine.made) == 3, "those of this commit are taken"

@@ -24,6 +24,7 @@ class Options:
     accel: str | None = None
     jobs: int | None = None
     fresh: bool = False
+    one_commit: bool = False
     labels: Sequence[str] = ()
     arch: str = "x86_64"
     page_size: int = 4096
@@ -112,6 +113,7 @@ def _run_of(study: Study, column: Column, seed: int, options: Options) -> RunSpe
         cmdline=tuple(column.cmdline),
         change=tuple((key, _number(key, x)) for key, x in column.change.items()),
         fresh=options.fresh,
+        one_commit=options.one_commit,
         arch=options.arch,
         page_size=options.page_size,
     )

@@ -77,6 +77,9 @@ PAGE_SIZE = click.option(
     help="Pages of the machine; 16k with --arch arm64 alone.",
 )
 FRESH = click.option("--fresh", is_flag=True, help="Run again even if the results are there.")
+ONE_COMMIT = click.option(
+    "--one-commit", is_flag=True, help="Refuse results that are there of another commit."
+)
 JOBS = click.option(
     "--jobs", type=click.IntRange(1), help="Runs at a time [default: as many as the host bears]."
 )
@@ -158,8 +161,13 @@ def of_machine(command: Command) -> Command:
     return ARCH(PAGE_SIZE(command))
 
 
+def of_results(command: Command) -> Command:
+    """The options that say which results that are there are taken."""
+    return FRESH(ONE_COMMIT(command))
+
+
 def of_runs(command: Command) -> Command:
     """The options that say what is run, how often, on what, and for how long."""
-    for option in reversed((WORKLOAD, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, JOBS, FRESH)):
+    for option in reversed((WORKLOAD, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, JOBS, of_results)):
         command = option(command)
     return command

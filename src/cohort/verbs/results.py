@@ -14,7 +14,7 @@ import click
 
 from cohort.errors import Skipped, UsageError
 from cohort.verbs import calls
-from cohort.verbs.options import JOBS, as_json
+from cohort.verbs.options import FRESH, JOBS, as_json
 from cohort.verbs.run import check_share, on_cluster
 
 if TYPE_CHECKING:
@@ -160,11 +160,13 @@ def _check_name(name: str) -> None:
 @click.option(
     "--verify", is_flag=True, help="Keep nothing; exit 1 if a run is not the set's to the byte."
 )
+@FRESH
 @JOBS
 @on_cluster
 def again(
     names: tuple[str, ...],
     verify: bool,
+    fresh: bool,
     jobs: int | None,
     cluster: str | None,
     verify_share: float | None,
@@ -172,8 +174,9 @@ def again(
     """Make the runs of the sets NAME again, on this commit, and keep them in place of the old ones.
 
     Calls the commands that the records name. Prints the sets' files, and everything else on stderr.
-    The pages are made by `cohort results`. --verify in a checkout of the set's commit tells whether
-    its deterministic runs say the same here.
+    The pages are made by `cohort results`. Runs of this commit that are there are taken; those of
+    another are refused before any is made. --verify in a checkout of the set's commit tells whether
+    its deterministic runs say the same here, and makes all of them.
     """
     from cohort.results import again as sets
     from cohort.results.records import write_set
@@ -185,7 +188,8 @@ def again(
         raise UsageError("--jobs: the guests of a suite are booted one after the other")
     share = [] if verify_share is None else ["--verify-share", str(verify_share)]
     place = ["--cluster", cluster, *share] if cluster else []
-    several = [*place, *(["--jobs", str(jobs)] if jobs else [])]
+    taken = "--fresh" if fresh or verify else "--one-commit"
+    several = [*place, *(["--jobs", str(jobs)] if jobs else []), taken]
     options = {"compare": several, "study": several, "scale": several, "suite": place}
     for name, old in kept.items():
         new, path = sets.make(old, _call, options), records / f"{name}.jsonl"

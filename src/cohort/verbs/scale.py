@@ -10,7 +10,7 @@ import click
 from cohort.errors import UsageError
 from cohort.log import progress
 from cohort.verbs import calls
-from cohort.verbs.options import FRESH, JOBS, SEEDS, as_json, of_machine
+from cohort.verbs.options import JOBS, SEEDS, as_json, of_machine, of_results
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ POLICIES = ("none", "region", "cpb")
 @click.option("--launches", type=int, help="App launches before [default: the workload's].")
 @SEEDS
 @JOBS
-@FRESH
+@of_results
 @as_json("the table", "one object, with --free-running an array, an object an operation")
 @of_machine
 @on_cluster

@@ -9,7 +9,7 @@ import click
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
 from cohort.verbs import calls
-from cohort.verbs.options import ACCELS, FRESH, JOBS, STUDY_SEEDS, as_json, of_machine
+from cohort.verbs.options import ACCELS, JOBS, STUDY_SEEDS, as_json, of_machine, of_results
 from cohort.verbs.run import engine, on_cluster
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--run", "labels", multiple=True, help="Only this run, by its label; repeatable.")
 @click.option("--accel", type=click.Choice(ACCELS), help="[default: the study's].")
 @JOBS
-@FRESH
+@of_results
 @click.option("--strict", is_flag=True, help="Exit 1 if a target is missed.")
 @as_json("the tables", "one object, with --list an array, an object a study")
 @of_machine

@@ -9,7 +9,16 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ACCEL, FRESH, JOBS, JSON, MEMORY, SEEDS, TIMEOUT, of_machine
+from cohort.verbs.options import (
+    ACCEL,
+    JOBS,
+    JSON,
+    MEMORY,
+    SEEDS,
+    TIMEOUT,
+    of_machine,
+    of_results,
+)
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -38,7 +47,7 @@ SIZES = "180,200,220,240,260,280,300,320,340"
 @MEMORY
 @TIMEOUT
 @JOBS
-@FRESH
+@of_results
 @JSON
 @of_machine
 @on_cluster
