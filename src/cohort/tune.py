@@ -13,9 +13,12 @@ from matplotlib.figure import Figure
 
 from cohort import switches
 from cohort.policy import Policy
+from cohort.results import judgement
+from cohort.results.catalogue import BY_NAME
 from cohort.results.plots import STYLE, svg_text
 from cohort.results.runs import Result
 from cohort.results.spread import Spread, spread
+from cohort.results.table import Cell
 
 ALIKE = 0.05
 """Numbers of pieces within this share of the least are as good."""
@@ -54,6 +57,12 @@ class Size:
         """One of MEASURES; None if no run can tell it."""
         found = self.measured[name]
         return None if found is None else found.median
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a request for a buffer failed in one of the runs."""
+        refused = self.measured["refused"]
+        return refused is not None and refused.high > 0
 
 
 def uses_area(policy: Policy) -> bool:
@@ -94,32 +103,38 @@ def judge(mb: int, results: Sequence[Result]) -> Size:
 
 
 def too_dear(size: Size, without: Size | None) -> list[str]:
-    """What of COSTS the phone has more of with that area than `without` one, beyond its bound.
-
-    Of several seeds every run has to be beyond it: what the ranges share is no difference.
+    """What of COSTS the phone has more of with that area than `without` one, beyond its bound, by
+    the rule of the reports: of several seeds every run has to be beyond it, as what the ranges
+    share is no difference, and of one it has to be so by judgement.LEAN.
     """
     if without is None:
         return []
-    pairs = {name: (size.measured[name], without.measured[name]) for name in COSTS}
-    return [
-        name
-        for name, (mine, other) in pairs.items()
-        if mine is not None and other is not None and mine.low > COSTS[name] * other.high
-    ]
+    return [name for name in COSTS if _dearer(name, size.measured[name], without.measured[name])]
+
+
+def _dearer(name: str, mine: Spread | None, other: Spread | None) -> bool:
+    """Whether one of COSTS is beyond its bound; not where it was not measured."""
+    if mine is None or other is None:
+        return False
+    bound = COSTS[name]
+    allowed = Spread(other.n, bound * other.median, bound * other.low, bound * other.high)
+    return judgement.judge(Cell(BY_NAME[MEASURES[name]], mine, allowed)) == "worse"
 
 
 def best(sizes: Sequence[Size], without: Size | None = None) -> Size | None:
     """The size to boot with; None if none was measured, or each is too dear.
 
-    What the phone is like `without` an area bounds what one may cost. Of the sizes that are left
-    the camera's N_alloc comes first, as what its IOMMU has to map: of those whose N_alloc is
-    within ALIKE of the least, the one whose pages are found soonest, and of equals the smallest.
+    What the phone is like `without` an area bounds what one may cost. A size that serves every
+    request comes before one that refuses some: other memory than the area's was measured there.
+    Then the camera's N_alloc, as what its IOMMU has to map: of those whose N_alloc is within ALIKE
+    of the least, the one whose pages are found soonest, and of equals the smallest.
     """
     sizes = [x for x in sizes if not too_dear(x, without)]
     known = [(x.median("n_alloc"), x.median("find_us"), x) for x in sizes]
     whole = [(n, us, x) for n, us, x in known if n is not None and us is not None]
     if not whole:
         return None
+    whole = [(n, us, x) for n, us, x in whole if not x.refuses] or whole
     bound = min(n for n, _, _ in whole) * (1 + ALIKE)
     return min((us, x.mb, x) for n, us, x in whole if n <= bound)[2]
 

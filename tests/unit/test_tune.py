@@ -11,8 +11,20 @@ from cohort.errors import UsageError
 from cohort.policy import load_policy, policy_names
 from cohort.results import runs as measured
 from cohort.results.runs import Result
-from cohort.tune import best, draw, judge, other_size, sized, too_dear, uses_area, whole_sizes
-from cohort.verbs.tune import parse_sizes
+from cohort.tune import (
+    COSTS,
+    MEASURES,
+    Size,
+    best,
+    draw,
+    judge,
+    other_size,
+    sized,
+    too_dear,
+    uses_area,
+    whole_sizes,
+)
+from cohort.verbs.tune import parse_sizes, show
 from cohort.vm.machine import LARGE_PAGE, PAGE
 from tests_support import Outcome
 
@@ -20,6 +32,12 @@ from tests_support import Outcome
 def result(n_alloc: float | None, find_us: float | None, seed: int = 1, kills: int = 0) -> Result:
     metrics = {"buffer_n_alloc_mean": n_alloc, "buffer_find_us_p50": find_us, "kills": kills}
     return Result("pcpa", seed, "camera", metrics, {})
+
+
+def with_cost(name: str, value: float) -> Result:
+    """A run with so much of a measure."""
+    metrics = {"buffer_n_alloc_mean": 200, "buffer_find_us_p50": 10, MEASURES[name]: value}
+    return Result("pcpa", 1, "camera", metrics, {})
 
 
 def test_sizes() -> None:
@@ -66,6 +84,39 @@ def test_a_size_that_costs_the_phone_more_than_it_has_without_is_not_the_best() 
     assert best([small, large]) is large
     assert best([small, large], without) is small
     assert best([large], without) is None
+
+
+@pytest.mark.parametrize("name", ["kills", "refaults", "others_ms_p95"])
+def test_one_run_is_too_dear_by_more_than_chance_tells(name: str) -> None:
+    """By the rule of reports: 5 % beyond what a size may cost."""
+    bound = COSTS[name]
+
+    def one(value: float) -> Size:
+        return judge(0, [with_cost(name, value)])
+
+    without = one(100_000)
+    for value, dear in ((100_001, False), (104_900 * bound, False), (105_100 * bound, True)):
+        assert too_dear(one(value), without) == ([name] if dear else []), value
+    several = judge(0, [with_cost(name, 100_000 - x) for x in (0, 1)])
+    beyond = judge(0, [with_cost(name, 100_000 * bound + x) for x in (1, 2)])
+    assert too_dear(beyond, without) == []
+    assert too_dear(beyond, several) == [name], "ranges that do not touch are no chance"
+
+
+def test_a_size_that_serves_every_request_comes_first() -> None:
+    """What is refused has memory of another kind, which may be found sooner and in fewer pieces."""
+    refusing = judge(180, [with_cost("refused", 0), with_cost("refused", 3)])
+    serving = judge(260, [result(300, 900)])
+    chosen = best([refusing, serving])
+    assert chosen is serving
+    assert best([refusing, judge(300, [result(None, None)])]) is refusing, "the only one measured"
+
+
+def test_a_size_that_refuses_some_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its median may be none of them."""
+    refusing = judge(180, [with_cost("refused", x) for x in (0, 0, 3)])
+    show([refusing], judge(0, [result(900, 9000)]), as_json=False)
+    assert capsys.readouterr().out.splitlines()[2].split()[-3:] == ["0.0", "refuses", "some"]
 
 
 def test_medians_over_the_seeds() -> None:

@@ -177,7 +177,8 @@ def _print_table(sizes: "Sequence[Size]", without: "Size", chosen: "Size | None"
         words = [f"{'-':>13}" if x is None else f"{x:>13,.1f}" for x in cells]
         dear = too_dear(size, without)
         mark = "*" if size is chosen else "!" if dear else " "
-        told = [f"too dear: {', '.join(dear)}"] if dear else []
+        told = ["refuses some"] if size.refuses else []
+        told += [f"too dear: {', '.join(dear)}"] if dear else []
         print("  ".join([f"{mark} {size.mb or 'none':>4}", *words, *told]))
     if chosen is not None:
         print(f"best: {chosen.mb} MiB; boot with cohort.pcpa={chosen.mb}M")
