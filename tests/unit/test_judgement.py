@@ -7,7 +7,7 @@ import pytest
 
 from cohort.results.catalogue import BY_NAME, METRICS
 from cohort.results.html import render_report
-from cohort.results.judgement import AREAS, judge, judgements
+from cohort.results.judgement import AREAS, judge, judgements, rule
 from cohort.results.memory_map import KINDS, map_data
 from cohort.results.night import CONTRAST, NIGHT_INK, NIGHT_PAPER, by_night, contrast
 from cohort.results.plots import policy_colours
@@ -99,6 +99,30 @@ def test_a_difference_counts_by_its_range(
     runs += [result("region", {"kills": x}, seed) for seed, x in enumerate(other)]
     [row] = [row for row in compare(runs, full=True).rows if row.metric.name == "kills"]
     assert [judge(cell) for cell in row.cells] == ["", side]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "chance"),
+    [
+        ((1, 1), None),
+        ((2, 1), None),
+        ((2, 2), "33%"),
+        ((3, 3), "10%"),
+        ((4, 4), "2.9%"),
+        ((2, 3), "20%"),
+        ((2, 2, 3), "up to 33%"),
+    ],
+)
+def test_the_rule_tells_how_often_chance_marks_a_figure(
+    seeds: tuple[int, ...], chance: str | None
+) -> None:
+    runs = [
+        result(policy, STOCK, seed)
+        for policy, count in zip(("none", "region", "tuned"), seeds, strict=False)
+        for seed in range(count)
+    ]
+    told = f" Of the figures that do not differ, chance alone marks {chance} with these seeds."
+    assert rule(runs).endswith(told) if chance else "chance" not in rule(runs)
 
 
 def test_the_page_opens_with_the_areas_and_folds_the_table(tmp_path: Path) -> None:

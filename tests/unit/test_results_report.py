@@ -99,6 +99,7 @@ def test_the_rule_of_signs_is_that_of_the_seeds(
     runs = [("none", seed) for seed in none] + [("region", seed) for seed in region]
     page = render_report([measure(RunDir(make_run(tmp_path, *run))) for run in runs], "x")
     assert ("the ranges over the seeds do not touch" in page) is ranges
+    assert ("chance alone marks 33% with these seeds." in page) is (ranges and not one)
     assert ("one seed has no range, so it takes 5%" in page) is one
 
 

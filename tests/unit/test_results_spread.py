@@ -1,8 +1,11 @@
 """Spread over seeds and the test behind the star."""
 
+from itertools import combinations
+from math import factorial
+
 import pytest
 
-from cohort.results.spread import LEVEL, MIN_PAIRS, Spread, sign_flip_p, spread
+from cohort.results.spread import LEVEL, MIN_PAIRS, Spread, chance_apart, sign_flip_p, spread
 
 
 def test_spread_leaves_out_what_is_missing() -> None:
@@ -32,3 +35,22 @@ def test_min_pairs_is_the_first_number_that_can_be_significant() -> None:
 
 def test_many_pairs_do_not_take_all_memory() -> None:
     assert sign_flip_p([1.0] * 100) < 1e-4
+
+
+@pytest.mark.parametrize(("one", "other"), [(2, 2), (3, 3), (2, 3), (4, 4), (5, 2)])
+def test_ranges_come_apart_by_chance_as_often_as_orders_have_them_apart(
+    one: int, other: int
+) -> None:
+    orders = list(combinations(range(one + other), one))
+    rest = [set(range(one + other)) - set(order) for order in orders]
+    apart = [
+        Spread(one, 0, min(a), max(a)).apart(Spread(other, 0, min(b), max(b)))
+        for a, b in zip(orders, rest, strict=True)
+    ]
+    assert chance_apart(one, other) == pytest.approx(apart.count(True) / len(orders))
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 6])
+def test_the_chance_is_that_of_the_formula(seeds: int) -> None:
+    formula = 2 * factorial(seeds) ** 2 / factorial(2 * seeds)
+    assert chance_apart(seeds, seeds) == pytest.approx(formula)

@@ -1,7 +1,6 @@
 """The report: one HTML file that needs nothing but itself."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -11,7 +10,7 @@ from markupsafe import Markup, escape
 
 from cohort import __version__
 from cohort.results.catalogue import Metric
-from cohort.results.judgement import LEAN, SIGNS, judge, judgements
+from cohort.results.judgement import SIGNS, judge, judgements, rule
 from cohort.results.memory_map import map_data
 from cohort.results.night import by_night, colours_of
 from cohort.results.plots import draw_all, policy_colours
@@ -79,7 +78,9 @@ def render_report(results: Sequence[Result], command: str) -> str:
         comparison=comparison,
         groups=groups,
         areas=judgements(results),
-        **_marks(results),
+        judge=judge,
+        signs=SIGNS,
+        rule=rule(results),
         maps=maps,
         # The map is drawn by the page itself; its picture is for readers without scripts.
         pictures=[(*_PICTURES[x], _embedded(x, svg), x == "map") for x, svg in pictures.items()],
@@ -103,18 +104,6 @@ def _embedded(name: str, svg: str) -> Markup:
     own = _ID.sub(lambda found: found[0] if found[1] in named else "", svg)
     shown = f'<svg role="img" aria-label="{escape(_PICTURES[name][0])}" '
     return Markup(own.replace("<svg ", shown, 1))
-
-
-def _marks(results: Sequence[Result]) -> dict[str, Any]:
-    """How figures are marked as better or worse, and by what rule."""
-    runs = Counter(result.policy for result in results).values()
-    parts = []
-    if max(runs) > 1:
-        parts.append("it counts where the ranges over the seeds do not touch")
-    if min(runs) == 1:
-        one = f"one seed has no range, so it takes {LEAN:.0%}, and another seed may say otherwise"
-        parts.append(one)
-    return {"judge": judge, "signs": SIGNS, "rule": f"{'; '.join(parts)}."}
 
 
 def _origin(result: Result) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """What a comparison comes to, area by area: one sentence each, and the figures it rests on."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 from cohort.results.catalogue import BY_NAME
 from cohort.results.runs import Result
+from cohort.results.spread import chance_apart
 from cohort.results.table import Cell, Row, compare
 
 Side = Literal["better", "worse", "even", ""]
@@ -93,6 +96,23 @@ def judge(cell: Cell) -> Side:
     if new == old or abs(new - old) < LEAN * abs(old):
         return "even"
     return "better" if (new < old) == (cell.metric.better == "lower") else "worse"
+
+
+def rule(results: Sequence[Result]) -> str:
+    """How `judge` finds with as many runs of each policy, in sentences, and how often by chance."""
+    runs = Counter(result.policy for result in results).values()
+    parts = []
+    if max(runs) > 1:
+        parts.append("it counts where the ranges over the seeds do not touch")
+    if min(runs) == 1:
+        one = f"one seed has no range, so it takes {LEAN:.0%}, and another seed may say otherwise"
+        parts.append(one)
+    said = f"{'; '.join(parts)}."
+    chances = {chance_apart(*pair) for pair in combinations(runs, 2) if min(pair) > 1}
+    if not chances:
+        return said
+    most = f"{'up to ' if len(chances) > 1 else ''}{100 * max(chances):.2g}%"
+    return f"{said} Of the figures that do not differ, chance alone marks {most} with these seeds."
 
 
 def judgements(results: Sequence[Result]) -> list[Judgement]:

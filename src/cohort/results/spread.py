@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import comb
 
 import numpy as np
 
@@ -41,6 +42,13 @@ def spread(values: Sequence[float | None]) -> Spread | None:
     if not known:
         return None
     return Spread(len(known), float(np.median(known)), min(known), max(known))
+
+
+def chance_apart(one: int, other: int) -> float:
+    """How often the ranges of so many values and so many others do not touch by chance, all being
+    of one distribution without ties: of the orders they may come in, all as likely, in two the ones
+    are all below the others or all above. That is 2 n! m! / (n + m)!."""
+    return 2 / comb(one + other, one)
 
 
 def sign_flip_p(differences: Sequence[float]) -> float:
