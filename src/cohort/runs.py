@@ -284,18 +284,14 @@ def _digest_once(image: Path, mtime_ns: int, size: int) -> str:
     return host.digest_file(image)
 
 
-def execute(
-    spec: RunSpec, *, progress: Progress | None = None, stop: threading.Event | None = None
-) -> RunDir:
-    """Run `spec`, or return the run made earlier from the same content.
+def execute(spec: RunSpec) -> RunDir:
+    """Run `spec` here, as execute_matrix does, or return the run made earlier of the same content.
 
-    Builds kernel, guest and storage first if need be. Raises GuestError if the guest fails; what
-    it left behind stays in a directory ending in `.failed`.
+    Raises GuestError if the guest fails; what it left behind stays in a directory ending in
+    `.failed`.
     """
-    checked = check_run(spec)
-    _tell([checked])
-    plan = _plan(spec, checked, prepare([spec]))
-    return _execute(plan, Here(), progress or _ignore, stop or threading.Event())
+    [run] = execute_matrix([spec])
+    return run
 
 
 def execute_matrix(

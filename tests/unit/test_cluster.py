@@ -1,5 +1,6 @@
 """Runs on a scheduler and workers that are processes of their own, with a shell in QEMU's place."""
 
+import json
 import os
 import random
 import re
@@ -7,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import dask
@@ -19,6 +20,9 @@ from cohort.cluster import content, engine, job
 from cohort.cluster.engine import Cluster
 from cohort.errors import Failed, GuestError, HostError, MissingTool, UsageError
 from cohort.runs import RunDir
+from cohort.vm.boot import Boot
+from cohort.vm.guest import Limits
+from cohort.vm.machine import Latency, VmSpec
 from tests_support import Outcome
 
 FILES = ("records.jsonl", "console.log", "metrics.json", "phone.conf", "cmdline", "config")
@@ -300,6 +304,33 @@ def test_other_versions_are_named() -> None:
     engine.check_versions(found | {"workers": {"tcp://a:1": about("3.11.2.final.0", "1")}})
     with pytest.raises(UsageError, match=r"worker tcp://a:1 has Python 3\.12, distributed 1,"):
         engine.check_versions(found | {"workers": {"tcp://a:1": about("3.12.1.final.0", "1")}})
+
+
+def test_a_worker_boots_the_machine_that_was_described(tmp_path: Path) -> None:
+    """Whatever a machine has, by the fields of its class: what is left out would be the usual."""
+    files = {name: str(tmp_path / name) for name in ("kernel", "initrd", "storage")}
+    vm = VmSpec(
+        run_dir=tmp_path,
+        kernel=tmp_path / "kernel",
+        accel="tcg",
+        memory_mb=512,
+        cpus=3,
+        initrd=tmp_path / "initrd",
+        storage=tmp_path / "storage",
+        latency=Latency(1, 2, 3),
+        cmdline=("a", "b=c"),
+        arch="arm64",
+        nodes_mb=(128, 384),
+        guaranteed_mb=64,
+    )
+    plain = VmSpec(tmp_path, tmp_path, "deterministic", 1, 1)
+    same = {x.name for x in fields(vm) if getattr(vm, x.name) == getattr(plain, x.name)}
+    assert same == {"run_dir", "keep_writes"}, "a new field is to be described, too"
+    what = Boot(vm, "none", Limits(9.0, 8.0), counted="result")
+    sent = json.loads(json.dumps(job.described(what)))
+    assert job.read(tmp_path, sent | {"files": files}) == what
+    with pytest.raises(UsageError, match="keeps what it writes"):
+        job.described(replace(what, vm=replace(vm, keep_writes=True)))
 
 
 def test_a_workers_error_comes_back_as_it_was() -> None:

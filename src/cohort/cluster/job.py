@@ -22,8 +22,14 @@ JOB, OUTCOME = "job.json", "outcome.json"
 
 
 def described(what: Boot) -> dict[str, Any]:
-    """A boot as JSON, with the version of QEMU here and without paths: those are a worker's own."""
+    """A boot as JSON, with the version of QEMU here and without paths: those are a worker's own.
+
+    UsageError for a guest that writes to the file of its storage: of a worker that is a copy which
+    other runs take, too.
+    """
     vm, limits = what.vm, what.limits
+    if vm.keep_writes:
+        raise errors.UsageError("a guest that keeps what it writes cannot run on a cluster")
     cost = vm.latency
     return {
         "policy": what.policy,
@@ -35,6 +41,7 @@ def described(what: Boot) -> dict[str, Any]:
         "latency": cost and [cost.read_us, cost.write_us, cost.mb_per_s],
         "cmdline": list(vm.cmdline),
         "arch": vm.arch,
+        "nodes_mb": list(vm.nodes_mb),
         "guaranteed_mb": vm.guaranteed_mb,
         "emulator": host.version(machine.emulator(vm.arch).program),
     }
@@ -54,6 +61,7 @@ def read(directory: Path, job: dict[str, Any]) -> Boot:
         latency=Latency(*job["latency"]) if job["latency"] else None,
         cmdline=tuple(job["cmdline"]),
         arch=job["arch"],
+        nodes_mb=tuple(job["nodes_mb"]),
         guaranteed_mb=job["guaranteed_mb"],
     )
     return Boot(vm, job["policy"], Limits(*job["limits"]), job["counted"])
