@@ -23,7 +23,7 @@ from rich.progress import (
 )
 
 Update = Callable[[int, int], None]
-"""Called with how much is done and how much there is; a total of 0 means nobody knows."""
+"""Called with how much is done and how much there is; a total of 0 means that it is not known."""
 
 LINE_EVERY_S = 15.0
 

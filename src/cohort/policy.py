@@ -122,11 +122,11 @@ class Policy(BaseModel):
 
     `cmdline` goes on the kernel's command line; `sysctl` (dotted names) and `sysfs` (paths) are
     written by the guest before the first process of the phone starts. `camera_heap` is the dma-buf
-    heap of a camera's buffers; with `camera_announce` who starts the camera tells the area of
-    scheme 3 before. With `entitled` the process that makes buffers, for the screen and for a
-    camera, is a client of that area, whatever heap it uses. `kernel` is the build: "cohort",
-    "order9" for one without free blocks above that order, "gcma" for a tree that has GCMA, or
-    "stock" for one without Cohort compiled in. `guaranteed_mb` MiB are the area of GCMA.
+    heap of a camera's buffers; with `camera_announce` the activity manager tells the area of
+    scheme 3 before a camera starts. With `entitled` the process that makes buffers, for the screen
+    and for a camera, is a client of that area, whatever heap it uses. `kernel` is the build:
+    "cohort", "order9" for one without free blocks above that order, "gcma" for a tree that has
+    GCMA, or "stock" for one without Cohort compiled in. `guaranteed_mb` MiB are the area of GCMA.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

@@ -636,7 +636,7 @@ def _raise_first(futures: "Sequence[Future[Any]]") -> None:
 
 
 def _ignore(done: int, total: int) -> None:
-    """Nobody watches."""
+    """The progress is not shown."""
 
 
 def _read_record(line: str, where: str) -> dict[str, Any]:

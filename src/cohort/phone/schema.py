@@ -305,7 +305,7 @@ class Pressure(Strict):
 
 
 class Media(Strict):
-    """Content that is looked at once: it fills the page cache and nobody misses it there.
+    """Content that is looked at once: it fills the page cache and is not missed there.
 
     `scan_mb` are read after boot, `watch_mb` in each use of an app. No flash is read for it.
     """
@@ -449,8 +449,8 @@ class Judge(Strict):
 class Workload(Strict):
     """A phone and how it is used. One file in `workloads/`.
 
-    `launches` is how many a run has if nobody says; with a camera they are its starts. Of the
-    experiments, which follow the launches, there is one at most.
+    `launches` is how many a run has if the command does not say; with a camera they are its
+    starts. Of the experiments, which follow the launches, there is one at most.
     """
 
     name: Name
@@ -593,14 +593,14 @@ class Workload(Strict):
         return [name for name, app in self.app.items() if not app.home and name not in chosen]
 
     def _check_roles(self) -> None:
-        everybody = {
+        processes = {
             **{f"process.{name}": x.role for name, x in self.process.items()},
             **{f"group.{name}": x.role for name, x in self.group.items()},
             **{f"app.{name}": x.role for name, x in self.app.items()},
         }
         if self.roles:
-            everybody["native_role"] = self.native_role
-        for where, role in everybody.items():
+            processes["native_role"] = self.native_role
+        for where, role in processes.items():
             if (role is not None or self.roles) and role not in self.roles:
                 near = named.near(str(role), self.roles)
                 hint = f"; {near}" if near else ""

@@ -65,7 +65,7 @@ class Record(BaseModel):
 
 
 def of_result(result: Result, label: str, command: str) -> Record:
-    """The record of a finished run. UsageError if nobody could have the run again."""
+    """The record of a finished run. UsageError if the run could not be had again."""
     meta, path = result.meta, result.path
     assert path is not None
     versions = meta["versions"]

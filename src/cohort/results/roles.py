@@ -1,4 +1,4 @@
-"""Metrics of workloads whose apps have roles: who is protected, and what that costs the others."""
+"""Metrics of workloads whose apps have roles: which are protected, and what it costs the others."""
 
 import numpy as np
 import pandas as pd

@@ -21,7 +21,7 @@ _NAMES = tuple(m.name for m in METRICS if m.group == SIZE_GROUP)
 def size_metrics(sizes: pd.DataFrame) -> dict[str, Number]:
     """Shares of all allocations by order, of all reclaims that freed something by size.
 
-    `sizes` has a row a histogram: `kind`, and the list `counts`. None where nobody measured.
+    `sizes` has a row a histogram: `kind`, and the list `counts`. None where that was not measured.
     """
     values: dict[str, Number] = dict.fromkeys(_NAMES)
     if not len(sizes):

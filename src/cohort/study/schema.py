@@ -1,4 +1,4 @@
-"""What a study file may hold. `docs/reference/studies.md` explains it to those who write one."""
+"""What a study file may hold. `docs/reference/studies.md` explains each key to an author."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -150,7 +150,8 @@ def pcpa(root: Path) -> dict[str, Any] | None:
 
 
 def reclaim(root: Path) -> dict[str, Any]:
-    """What was evicted and came back since boot, of whom; sizes, if they are being measured."""
+    """What was evicted and came back since boot, by kind of page and by memory cgroup; sizes, if
+    they are being measured."""
     vm = table(root / "proc/vmstat")
     evicted = {kind: vm.get(f"pgsteal_{kind}", 0) for kind in ("anon", "file")}
     refaulted = {kind: vm.get(f"workingset_refault_{kind}", 0) for kind in ("anon", "file")}

@@ -38,7 +38,7 @@ static wake_fn real_broadcast, real_signal;
 static ppoll_fn real_ppoll;
 
 /*
- * @idle: the CPU thread waits and nobody woke it; true before it exists
+ * @idle: the CPU thread waits and was not woken; true before it exists
  * @halt: what it waits on
  * @lock, @became_idle: for the main loop to wait for @idle
  */
