@@ -411,7 +411,6 @@ bool cohort_hand_out(struct page *page, unsigned int order, gfp_t gfp,
 		     unsigned int alloc_flags, struct zone *preferred);
 
 /* core/breach.c */
-bool cohort_opportunist(gfp_t gfp);
 struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				  const struct alloc_context *ac);
 

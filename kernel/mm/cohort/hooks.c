@@ -106,11 +106,11 @@ struct page *__cohort_breach(gfp_t gfp, unsigned int order, unsigned int alloc_f
 	bool reserve = gfp_pfmemalloc_allowed(gfp) &&
 		       !(alloc_flags & (ALLOC_NO_WATERMARKS | ALLOC_OOM));
 	bool area = !reserve && cohort_pcpa_taking() && order <= COHORT_BREACH_ORDER;
-	bool loan = !order && ac->migratetype == MIGRATE_MOVABLE;
+	bool loan = area && cohort_pcpa_will_leave(order, ac);
 	struct page *page = NULL;
 
 	/* What leaves again is lent of the area; of what stays, that which nothing else serves. */
-	if (area && loan)
+	if (loan)
 		page = __cohort_pcpa_rmqueue(gfp, order, alloc_flags, ac, true);
 	if (!page && cohort_enabled())
 		page = cohort_blocks_breach(gfp, order, alloc_flags, ac);

@@ -122,13 +122,8 @@ static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bo
 	return NULL;
 }
 
-/**
- * cohort_opportunist() - has this request another way?
- * @gfp: the request
- *
- * What would rather have a large piece, as a large folio does, makes do with single pages.
- */
-bool cohort_opportunist(gfp_t gfp)
+/* What would rather have a large piece, as a large folio does, makes do with single pages. */
+static bool cohort_opportunist(gfp_t gfp)
 {
 	return (gfp & __GFP_NORETRY) ||
 	       (gfp & (__GFP_NOMEMALLOC | __GFP_DIRECT_RECLAIM)) == __GFP_NOMEMALLOC;

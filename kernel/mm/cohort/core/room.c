@@ -573,16 +573,14 @@ struct page *cohort_domain_take_hole(struct cohort_domain *dom,
  */
 bool cohort_node_ok(const struct alloc_context *ac, int nid)
 {
+	/* A cpuset may leave a request no zone at all. */
+	if (ac->zonelist && !zonelist_zone(ac->preferred_zoneref))
+		return false;
 #ifdef CONFIG_NUMA
 	if (ac->zonelist) {
-		struct zonelist *lists;
-		int own;
+		int own = zonelist_node_idx(ac->preferred_zoneref);
+		struct zonelist *lists = NODE_DATA(own)->node_zonelists;
 
-		/* A cpuset may leave a request no zone at all. */
-		if (!zonelist_zone(ac->preferred_zoneref))
-			return false;
-		own = zonelist_node_idx(ac->preferred_zoneref);
-		lists = NODE_DATA(own)->node_zonelists;
 		if (ac->zonelist == &lists[ZONELIST_NOFALLBACK])
 			return nid == own;
 	}

@@ -228,8 +228,14 @@ static bool cohort_area_allowed(gfp_t gfp, unsigned int alloc_flags,
 				cohort_zone_allowed(zone, gfp, alloc_flags, ac)));
 }
 
-/* It is moved away, as single pages are, when a client needs its place. */
-static bool cohort_pcpa_will_leave(unsigned int order, const struct alloc_context *ac)
+/**
+ * cohort_pcpa_will_leave() - may a page be lent of the area for this request?
+ * @order: its order
+ * @ac: its context
+ *
+ * It is moved away, as single pages are, when a client needs its place.
+ */
+bool cohort_pcpa_will_leave(unsigned int order, const struct alloc_context *ac)
 {
 	return !order && ac->migratetype == MIGRATE_MOVABLE &&
 	       !(current->flags & (PF_MEMALLOC | PF_MEMALLOC_PIN));
@@ -298,8 +304,7 @@ static bool cohort_pcpa_may_give(gfp_t gfp)
 	struct cohort_pcpa_sizes sizes;
 
 	cohort_pcpa_sizes(&sizes);
-	return !(gfp & __GFP_DIRECT_RECLAIM) && !cohort_opportunist(gfp) &&
-	       sizes.free > LEND_KEEP &&
+	return !(gfp & (__GFP_DIRECT_RECLAIM | __GFP_NORETRY)) && sizes.free > LEND_KEEP &&
 	       READ_ONCE(cohort_area.nr_given) < sizes.size >> GIVE_SHIFT;
 }
 
@@ -318,11 +323,12 @@ static bool cohort_pcpa_before_kill(unsigned int alloc_flags)
 	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH;
 }
 
-/* As __alloc_pages_may_oom() does: for other requests no process is killed, and they may fail. */
+/* As in __alloc_pages_may_oom(): for other requests no process is killed, and they may fail. */
 static bool cohort_pcpa_kills(gfp_t gfp, const struct alloc_context *ac)
 {
-	return !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE)) &&
-	       ac->highest_zoneidx >= ZONE_NORMAL && !(current->flags & PF_DUMPCORE);
+	return (gfp & __GFP_NOFAIL) ||
+	       (!(gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE)) &&
+		ac->highest_zoneidx >= ZONE_NORMAL && !(current->flags & PF_DUMPCORE));
 }
 
 static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
@@ -330,13 +336,12 @@ static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int all
 {
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
 		return false;
-	if (last && cohort_pcpa_before_kill(alloc_flags)) {
-		/* Hibernation takes pages until there are none, and each would come after reclaim. */
-		if (cohort_pcpa_hibernates(gfp))
-			return false;
-		/* It has waited, whatever its flags say now: what may not wait has been here before. */
+	/* Hibernation takes pages until there are none, and each would come after reclaim. */
+	if (last && cohort_pcpa_hibernates(gfp))
+		return false;
+	/* It has waited, whatever its flags say now. */
+	if (last && cohort_pcpa_before_kill(alloc_flags))
 		return cohort_pcpa_kills(gfp, ac) || (lend && cohort_pcpa_may_lend(gfp, last));
-	}
 	return lend ? cohort_pcpa_may_lend(gfp, last) :
 		      last && !order && cohort_pcpa_may_give(gfp);
 }

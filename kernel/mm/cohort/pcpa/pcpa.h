@@ -206,6 +206,7 @@ extern unsigned int cohort_pcpa_min_order;
 extern unsigned int cohort_pcpa_timer_ms;
 /* Pages of buffers that a user without CAP_SYS_RESOURCE may have; 0: any number. */
 extern unsigned long cohort_pcpa_user_max;
+bool cohort_pcpa_will_leave(unsigned int order, const struct alloc_context *ac);
 enum cohort_pcpa_state cohort_pcpa_state(void);
 bool cohort_pcpa_spare(int nid, unsigned long pages);
 void cohort_pcpa_want(void);

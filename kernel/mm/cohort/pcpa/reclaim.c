@@ -357,6 +357,7 @@ static void cohort_pcpa_announced_work(struct work_struct *work)
 		return;
 	cohort_make_room(want, READ_ONCE(cohort_pcpa_min_order), false);
 	/* The timer runs from when there is room: what was dropped is not to be read in again. */
+	cohort_pcpa_want();
 	cohort_pcpa_got(0);
 }
 static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
@@ -373,6 +374,7 @@ static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
 void cohort_pcpa_announce(unsigned long pages)
 {
 	cohort_pcpa_want();
+	cohort_pcpa_got(0);
 	atomic_long_add(pages, &announced);
 	queue_work(system_unbound_wq, &announced_item);
 }

@@ -495,7 +495,8 @@ static void cohort_pcpa_test_before_a_kill(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	/* For these stock kills no process. */
 	KUNIT_EXPECT_NULL(test, cohort_pcpa_test_or_kill(GFP_KERNEL | __GFP_RETRY_MAYFAIL, 0));
-	KUNIT_EXPECT_NULL(test, cohort_pcpa_test_or_kill(GFP_KERNEL | __GFP_DMA32, 0));
+	if (IS_ENABLED(CONFIG_ZONE_DMA32))
+		KUNIT_EXPECT_NULL(test, cohort_pcpa_test_or_kill(GFP_KERNEL | __GFP_DMA32, 0));
 	for (order = 0; order <= COHORT_BREACH_ORDER; order++) {
 		page = cohort_pcpa_test_or_kill(GFP_KERNEL, order);
 		KUNIT_ASSERT_NOT_NULL(test, page);

@@ -4,6 +4,7 @@
  * known of one that left a role, and what goes to another role's node.
  */
 #include <kunit/test.h>
+#include <linux/cpuset.h>
 #include <linux/gfp.h>
 #include <linux/kthread.h>
 #include <linux/mempolicy.h>
@@ -26,9 +27,11 @@ static bool cohort_vnode_test_found(int node, int bound)
 {
 	struct mempolicy pol = { .mode = MPOL_BIND, .nodes = nodemask_of_node(bound) };
 	struct mempolicy *before = current->mempolicy;
-	nodemask_t mask = nodemask_of_node(node);
+	nodemask_t mask = nodemask_of_node(node), mems = cpuset_current_mems_allowed;
 	bool found;
 
+	/* As if the machine had them all. */
+	set_mems_allowed(NODE_MASK_ALL);
 	task_lock(current);
 	current->mempolicy = &pol;
 	task_unlock(current);
@@ -36,6 +39,7 @@ static bool cohort_vnode_test_found(int node, int bound)
 	task_lock(current);
 	current->mempolicy = before;
 	task_unlock(current);
+	set_mems_allowed(mems);
 	return found;
 }
 
@@ -193,7 +197,7 @@ static void cohort_vnode_test_swaps(struct kunit *test)
  */
 static void cohort_vnode_test_unbound(struct kunit *test)
 {
-	nodemask_t *own, *journal, *left, *swaps, both;
+	nodemask_t *own, *journal, *metadata, *left, *swaps, both;
 	unsigned int flags;
 	struct mm_struct *mm;
 	int nid = 0;
@@ -206,6 +210,9 @@ static void cohort_vnode_test_unbound(struct kunit *test)
 	own = __cohort_vnode_bind(GFP_KERNEL, 0, &nid, NULL, &both);
 	flags = memalloc_nofs_save();
 	journal = __cohort_vnode_bind(GFP_KERNEL, 0, &nid, NULL, &both);
+	current->journal_info = &flags;
+	metadata = __cohort_vnode_bind(GFP_USER | __GFP_MOVABLE, 0, &nid, NULL, &both);
+	current->journal_info = NULL;
 	memalloc_nofs_restore(flags);
 	mm = current->mm;
 	current->mm = NULL;
@@ -216,6 +223,7 @@ static void cohort_vnode_test_unbound(struct kunit *test)
 	cohort_vnode_set_default(NULL);
 	KUNIT_EXPECT_PTR_EQ(test, own, &cohort_vnode_test_wide.nodes);
 	KUNIT_EXPECT_NULL(test, journal);
+	KUNIT_EXPECT_NULL(test, metadata);
 	KUNIT_EXPECT_NULL(test, left);
 	KUNIT_EXPECT_NULL(test, swaps);
 }
@@ -229,16 +237,21 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 	const int other = MAX_NUMNODES - 1;
 	nodemask_t others = nodemask_of_node(other), both, *target, *bound;
 	struct cohort_vnode *vn;
-	int nid = other;
+	int nid = 0;
 
 	if (!other)
 		kunit_skip(test, "one node");
 	vn = cohort_vnode_test_layout(test);
 	target = __cohort_vnode_target(MR_MEMORY_HOTPLUG, vn->nid, other, &others);
 	KUNIT_EXPECT_PTR_EQ(test, target, &vn->nodes);
-	bound = cohort_vnode_test_bind(GFP_HIGHUSER_MOVABLE, &nid, &node_states[N_MEMORY], &both);
+	/* A role without memory has no room. */
+	vn->nodes = others;
+	vn->nid = other;
+	target = __cohort_vnode_target(MR_MEMORY_HOTPLUG, other, other, &others);
+	KUNIT_EXPECT_PTR_EQ(test, target, &node_states[N_MEMORY]);
+	bound = cohort_vnode_test_bind(GFP_HIGHUSER_MOVABLE, &nid, target, &both);
 	KUNIT_EXPECT_PTR_EQ(test, bound, &node_states[N_MEMORY]);
-	KUNIT_EXPECT_EQ(test, nid, other);
+	KUNIT_EXPECT_EQ(test, nid, 0);
 	cohort_vnode_test_layout_end();
 }
 

@@ -61,6 +61,7 @@ static void cohort_vnode_test_stays(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, cohort_vnode_gfp_stays(GFP_HIGHUSER_MOVABLE & ~__GFP_FS, 0));
 	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS | __GFP_HARDWALL, 0),
 			       "of a journal in bulk, beside cpusets");
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC | __GFP_HARDWALL, 0));
 }
 
 static void cohort_vnode_test_refused(struct kunit *test)
@@ -359,7 +360,7 @@ static void cohort_vnode_test_goes_bad(struct kunit *test)
 
 void cohort_vnode_test_process(bool on)
 {
-	static struct mm_struct mm;
+	static struct mm_struct mm = { .mm_users = ATOMIC_INIT(1), .mm_count = ATOMIC_INIT(1) };
 
 	if (on) {
 		local_irq_disable();

@@ -248,10 +248,19 @@ static bool cohort_vnode_below(const struct cohort_vnode *role, const nodemask_t
 	return vn < role;
 }
 
+/* Some node of the role is enough where a role has several. */
+static bool cohort_vnode_cpuset_has(const struct task_struct *thread, const nodemask_t *nodes)
+{
+#ifdef CONFIG_CPUSETS
+	return nodes_intersects(thread->mems_allowed, *nodes);
+#else
+	return true;
+#endif
+}
+
 /*
  * Does a thread of this process allocate in one of these nodes?  Each has a cpuset and a policy
- * of its own.  A policy that names no node of the role is none; a cpuset with none of the task's
- * that is short has other nodes of the role.
+ * of its own.  A policy that names no node of the role is none.
  */
 static bool cohort_vnode_lives(struct task_struct *task, struct cohort_vnode *said,
 			       const nodemask_t *nodes)
@@ -264,7 +273,7 @@ static bool cohort_vnode_lives(struct task_struct *task, struct cohort_vnode *sa
 	for_each_thread(task, thread) {
 		role = cohort_vnode_by_cpuset(thread, said);
 		lives = nodes_intersects(role->nodes, *nodes) &&
-			cpuset_mems_allowed_intersects(current, thread) &&
+			cohort_vnode_cpuset_has(thread, nodes) &&
 			(mempolicy_in_oom_domain(thread, nodes) ||
 			 !mempolicy_in_oom_domain(thread, &role->nodes));
 		if (lives)
@@ -368,7 +377,12 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
 	struct cohort_vnode *said, *role;
 	bool eligible, left, in_use;
+	nodemask_t short_of;
 
+	/* What the task's cpuset leaves out helps it not, and there it is not short either. */
+	nodes_and(short_of, *nodemask, cpuset_current_mems_allowed);
+	if (nodes_empty(short_of))
+		short_of = *nodemask;
 	if (alive)
 		mm = alive->mm;
 	said = cohort_vnode_said(mm);
@@ -377,10 +391,10 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 	in_use = mm && mmget_not_zero(mm);
 	if (alive)
 		task_unlock(alive);
-	eligible = cohort_vnode_lives(task, said, nodemask);
+	eligible = cohort_vnode_lives(task, said, &short_of);
 	/* What is not in use any more is being freed. */
 	if (!eligible && left)
-		eligible = !in_use || cohort_vnode_left_victim(mm, role, nodemask);
+		eligible = !in_use || cohort_vnode_left_victim(mm, role, &short_of);
 	if (in_use)
 		mmput_async(mm);
 	return eligible;

@@ -75,13 +75,8 @@ static bool lending;
 static void cohort_lend_take_back_work(struct work_struct *work);
 static DECLARE_WORK(lend_work, cohort_lend_take_back_work);
 
-/**
- * cohort_vnode_headroom() - free pages of a node beyond its high watermarks
- * @vn: the node
- *
- * Return: their number; negative if it is short.
- */
-long cohort_vnode_headroom(const struct cohort_vnode *vn)
+/* Free pages of a node beyond its high watermarks; negative if it is short. */
+static long cohort_lend_headroom(const struct cohort_vnode *vn)
 {
 	long pages = 0;
 	struct zone *zone;
@@ -155,10 +150,10 @@ static struct cohort_vnode *cohort_lend_find(const struct cohort_vnode *own)
 {
 	struct cohort_vnode *vn;
 
-	if (cohort_vnode_headroom(own) > 0)
+	if (cohort_lend_headroom(own) > 0)
 		return NULL;
 	for (vn = cohort_vnodes; vn < own; vn++)
-		if (cohort_vnode_headroom(vn) > cohort_lend_keeps(vn))
+		if (cohort_lend_headroom(vn) > cohort_lend_keeps(vn))
 			return vn;
 	return NULL;
 }
@@ -327,10 +322,8 @@ static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct 
 }
 
 static unsigned long cohort_lend_take_from(struct cohort_vnode *vn, unsigned long want,
-					   unsigned long deadline)
+					   unsigned long deadline, bool spare)
 {
-	/* Lending that is switched off ends for all. */
-	bool spare = READ_ONCE(lending) && cohort_protect(false);
 	unsigned long got = 0;
 	int nid;
 
@@ -349,13 +342,30 @@ static void cohort_lend_take_back_work(struct work_struct *work)
 
 	for (i = 0; i < cohort_nr_vnodes; i++) {
 		struct cohort_vnode *vn = &cohort_vnodes[i];
-		long want = cohort_lend_keeps(vn) - cohort_vnode_headroom(vn);
+		long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn);
 
 		if (!READ_ONCE(lending))
 			want = atomic_long_read(&vn->lent);
 		if (want > 0 && atomic_long_read(&vn->lent) > 0)
-			cohort_lend_take_from(vn, want, jiffies + MAX_JIFFY_OFFSET);
+			cohort_lend_take_from(vn, want, jiffies + MAX_JIFFY_OFFSET,
+					      READ_ONCE(lending) && cohort_protect(false));
 	}
+}
+
+/*
+ * For the owner of a node.  Of what is lent, that which memory.min protects goes last: the owner's
+ * own processes would be killed for it.
+ */
+static unsigned long cohort_lend_take_for(struct cohort_vnode *vn, unsigned long want)
+{
+	bool spare = cohort_protect(false);
+	unsigned long got;
+
+	got = cohort_lend_take_from(vn, want, jiffies + msecs_to_jiffies(LEND_MS), spare);
+	if (spare && got < want)
+		got += cohort_lend_take_from(vn, want - got, jiffies + msecs_to_jiffies(LEND_MS),
+					     false);
+	return got;
 }
 
 /**
@@ -385,7 +395,7 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 		return false;
 	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(gfp);
-	got = cohort_lend_take_from(vn, want, jiffies + msecs_to_jiffies(LEND_MS));
+	got = cohort_lend_take_for(vn, want);
 	fs_reclaim_release(gfp);
 	psi_memstall_leave(&stall);
 	/*

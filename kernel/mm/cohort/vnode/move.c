@@ -9,6 +9,7 @@
 #include <linux/memory.h>
 #include <linux/migrate_mode.h>
 #include <linux/mm_types.h>
+#include <linux/mmzone.h>
 #include <linux/nodemask.h>
 #include <linux/rcupdate.h>
 
@@ -17,6 +18,18 @@
 #include "../host/khugepaged.h"
 #include "../host/migrate.h"
 #include "vnode.h"
+
+/* For pages as most are, which may be in ZONE_NORMAL at the highest. */
+static bool cohort_vnode_has_room(const struct cohort_vnode *vn)
+{
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		if (node_isset(zone_to_nid(zone), vn->nodes) && zone_idx(zone) <= ZONE_NORMAL &&
+		    zone_watermark_ok(zone, 0, high_wmark_pages(zone), ZONE_NORMAL, 0))
+			return true;
+	return false;
+}
 
 /**
  * __cohort_vnode_target() - where a page goes that is moved
@@ -27,25 +40,24 @@
  *
  * The role of the process that asked is another's: for a contiguous piece say, or for pages of
  * a process that it sends away, whose node was looked at in __cohort_vnode_sent().  Pages of
- * memory that goes offline stay with their role as long as that has free memory; then they
- * have to find room elsewhere, as that would be tried for ever.
+ * memory that goes offline stay with their role while that has room, and then find some
+ * elsewhere, whichever role the task has: that would be tried for ever.
  *
  * Return: the nodes of its role, or @nodemask; also where the kernel moves it, and the task's
- * cpuset has none of them.
+ * cpuset has none of them.  For memory that goes offline all nodes instead, from @from on.
  */
 nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *nodemask)
 {
 	struct cohort_vnode *vn = cohort_vnode_of_node(reason == MR_SYSCALL ? to : from);
+	bool there = vn && nodes_intersects(vn->nodes, cpuset_current_mems_allowed);
 
-	if (vn && reason == MR_MEMORY_HOTPLUG)
-		return cohort_vnode_headroom(vn) > 0 ? &vn->nodes : &node_states[N_MEMORY];
+	if (reason == MR_MEMORY_HOTPLUG)
+		return there && cohort_vnode_has_room(vn) ? &vn->nodes : &node_states[N_MEMORY];
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
 		    reason != MR_SYSCALL))
 		return nodemask;
 	/* A process that may have nothing there sends nothing there either, nor elsewhere. */
-	if (reason != MR_SYSCALL && !nodes_intersects(vn->nodes, cpuset_current_mems_allowed))
-		return nodemask;
-	return &vn->nodes;
+	return there || reason == MR_SYSCALL ? &vn->nodes : nodemask;
 }
 
 /**

@@ -58,7 +58,6 @@ extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
 
 struct cohort_vnode *cohort_vnode_current(void);
 int cohort_vnode_home(int nid);
-long cohort_vnode_headroom(const struct cohort_vnode *vn);
 bool cohort_vnode_stays(gfp_t gfp, unsigned int order);
 nodemask_t *cohort_vnode_swap_nodes(void);
 
@@ -76,13 +75,15 @@ static inline bool cohort_vnode_for_process(void)
  * retried, has a smaller request behind it; and so have larger pieces whose failure is not told:
  * those of a socket.  Inside a file system, or under I/O, nothing is killed: the kernel's own
  * would wait for ever there, and with it all that wait for a journal.  That it cannot be moved
- * tells it from user memory, as cpusets make a hard wall of what the bulk allocator asks for.
+ * tells it from user memory, as cpusets make a hard wall of what the bulk allocator asks for,
+ * and so does a transaction: its metadata is page cache of the block device.
  */
 static inline bool cohort_vnode_gfp_stays(gfp_t gfp, unsigned int order)
 {
 	const gfp_t kills = __GFP_DIRECT_RECLAIM | __GFP_FS;
+	bool in_fs = (gfp & (kills | __GFP_NORETRY)) == __GFP_DIRECT_RECLAIM;
 
-	if ((gfp & (kills | __GFP_MOVABLE | __GFP_NORETRY)) == __GFP_DIRECT_RECLAIM)
+	if (gfp & __GFP_MOVABLE ? in_fs && current->journal_info : in_fs || (gfp & __GFP_HIGH))
 		gfp &= ~__GFP_HARDWALL;
 	return (gfp & kills) == kills || (gfp & (__GFP_HARDWALL | __GFP_NORETRY)) ||
 	       (order && (gfp & (__GFP_NOWARN | __GFP_HIGH)) == __GFP_NOWARN);
