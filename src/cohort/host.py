@@ -6,6 +6,7 @@ import logging
 import os
 import shlex
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -120,10 +121,20 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digest_tree(root: Path, files: Iterable[Path]) -> str:
-    """SHA-256 over names (relative to `root`) and contents."""
-    ordered = sorted(files)
-    return digest(*(x for f in ordered for x in (str(f.relative_to(root)), f.read_bytes())))
+EXECUTABLE, PERMISSIONS = 0o100, 0o7777
+"""Bits of a file's mode: the one that git keeps, which is the same in every checkout, and all that
+a file system keeps."""
+
+
+def digest_tree(root: Path, files: Iterable[Path], modes: int = EXECUTABLE) -> str:
+    """SHA-256 over names (relative to `root`), kinds, the bits `modes` of modes, and contents.
+    Links are followed; a directory counts without what is in it."""
+    parts = []
+    for path in sorted(files):
+        mode = path.stat().st_mode
+        content = digest_file(path) if stat.S_ISREG(mode) else ""
+        parts += [str(path.relative_to(root)), f"{stat.S_IFMT(mode) | mode & modes:o}", content]
+    return digest(*parts)
 
 
 def write_json(path: Path, value: Any) -> None:

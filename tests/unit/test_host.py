@@ -118,3 +118,26 @@ def test_commands_that_ship_the_same_file_pack_it_once(
         thread.join()
     assert packs == [1]
     assert made[0] == made[1]
+
+
+def test_a_tree_is_known_by_names_modes_links_and_empty_directories(tmp_path: Path) -> None:
+    def digest(modes: int = host.EXECUTABLE) -> str:
+        return host.digest_tree(tmp_path, tmp_path.rglob("*"), modes)
+
+    (tmp_path / "a").write_text("one")
+    (tmp_path / "b").write_text("two")
+    (tmp_path / "a").chmod(0o644)
+    seen = [digest()]
+    (tmp_path / "a").chmod(0o664)
+    assert digest() == seen[0], "as another umask leaves it in a checkout"
+    assert digest(host.PERMISSIONS) != seen[0]
+    (tmp_path / "a").chmod(0o755)
+    seen.append(digest())
+    (tmp_path / "link").symlink_to("a")
+    seen.append(digest())
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("b")
+    seen.append(digest())
+    (tmp_path / "empty").mkdir()
+    seen.append(digest())
+    assert len(set(seen)) == len(seen)

@@ -36,6 +36,19 @@ def test_a_header_beside_a_program_is_part_of_it(own_out: Path, tmp_path: Path) 
     assert host.run([programs.build(tmp_path) / "a"]).returncode == 4
 
 
+def test_programs_are_made_again_for_another_name_and_other_flags(
+    own_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that was renamed was there by its old name alone."""
+    (tmp_path / "old.c").write_text("int main(void) { return CODE; }\n")
+    monkeypatch.setattr(programs, "FLAGS", (*programs.FLAGS, "-DCODE=3"))
+    assert host.run([programs.build(tmp_path) / "old"]).returncode == 3
+    (tmp_path / "old.c").rename(tmp_path / "new.c")
+    assert host.run([programs.build(tmp_path) / "new"]).returncode == 3
+    monkeypatch.setattr(programs, "FLAGS", (*programs.FLAGS[:-1], "-DCODE=4"))
+    assert host.run([programs.build(tmp_path) / "new"]).returncode == 4
+
+
 def test_an_unknown_adversary_is_refused(own_out: Path) -> None:
     program = programs.build(paths.SUITES / "adversaries") / "adversary"
     assert host.run([program, "nothing", "1"]).returncode == 2

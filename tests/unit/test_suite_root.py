@@ -1,7 +1,7 @@
 """Roots of suites: what an initramfs has in it, and what debootstrap leaves of one of Debian."""
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -32,6 +32,8 @@ class Host:
         self.calls.append(words)
         if "debootstrap" in words:
             Path(words[-1]).mkdir()
+        if words[0] == "mke2fs":
+            Path(words[-2]).touch()
         return CompletedProcess(words, self.codes.get(words[0], 0), "", "")
 
 
@@ -135,3 +137,62 @@ def test_the_initramfs_of_another_machine_has_its_shell(
     members = {member.name: member for member in root.initramfs(None, "arm64")}
     assert members["bin/busybox"].data == b"of arm64"
     assert asked == [("busybox-static", "arm64")]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The files of a suite: a program, and links to a directory and to a file outside of it."""
+    made = tmp_path / "mine"
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "data").write_text("old")
+    made.mkdir()
+    (made / "run").write_text("#!/bin/sh\n")
+    (made / "run").chmod(0o644)
+    (made / "linked").symlink_to(tmp_path / "outside")
+    (made / "data").symlink_to(tmp_path / "outside" / "data")
+    return made
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: (tree / "run").chmod(0o755),
+        lambda tree: (tree / "run").chmod(0o600),
+        lambda tree: tree.chmod(0o700),
+        lambda tree: (tree / "empty").mkdir(),
+        lambda tree: (tree / "linked" / "more").touch(),
+        lambda tree: (tree / "run").rename(tree / "walk"),
+    ],
+    ids=["executable", "private", "private-directory", "directory", "behind-a-link", "name"],
+)
+def test_an_image_is_made_again_for_all_that_is_in_it(
+    own_out: Path,
+    mounts: Path,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], object],
+) -> None:
+    """After `chmod +x` a suite's program went on failing, as the image was that of before."""
+    Host(monkeypatch, mounts)
+    first = root.image(tree, (), 64)
+    assert root.image(tree, (), 64) == first
+    change(tree)
+    assert root.image(tree, (), 64) != first
+
+
+def test_links_are_brought_as_what_they_lead_to(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busybox = tree.with_name("busybox")
+    busybox.touch()
+    monkeypatch.setattr(host, "need", lambda name: busybox)
+    members = {member.name: member for member in root.initramfs(tree)}
+    assert {members[f"suite/{x}"].data for x in ("data", "linked/data")} == {b"old"}
+
+
+@pytest.mark.parametrize(("target", "said"), [("gone", "leads nowhere"), ("..", "in which it")])
+def test_a_link_that_has_no_copy_is_refused(tree: Path, target: str, said: str) -> None:
+    (tree / "odd").symlink_to(target)
+    suite = SUITE.model_copy(update={"files": tree})
+    with pytest.raises(UsageError, match=said):
+        root.check("debian", suite, root.HOST)

@@ -17,6 +17,7 @@ from cluster_support import prepare, prepared
 from cohort import paths
 from cohort.errors import GuestError, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
+from cohort.phone.initramfs import Member
 from cohort.policy import Policy, load_policy
 from cohort.suites import results, runner
 from cohort.suites.results import Outcome
@@ -51,6 +52,18 @@ def test_the_conf_has_the_policys_knobs_before_the_cases(tmp_path: Path) -> None
     assert lines[0] == "root /dev/pmem0"
     assert lines[1:-3] == [f"write {path} {value}" for path, value in policy.writes()]
     assert lines[-3:] == ["setup true", "case b 300 ./b", "case c 120 ./c"]
+
+
+def test_a_plan_is_known_by_names_and_modes_of_its_initramfs(tmp_path: Path) -> None:
+    """`suite_id` of a run is that: two runs of one id are of the same programs."""
+    plan = _plan(tmp_path)
+    members = [
+        Member("suite/a", 0o100644, b"x"),
+        Member("suite/b", 0o100644, b"x"),
+        Member("suite/b", 0o100755, b"x"),
+        Member("suite/b", 0o100755, b"y"),
+    ]
+    assert len({replace(plan, members=[member]).id for member in members}) == len(members)
 
 
 def test_a_policy_that_the_machine_cannot_have_is_refused(tmp_path: Path) -> None:

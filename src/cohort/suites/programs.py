@@ -24,8 +24,8 @@ ARCHIVES = "archives"
 
 def build(sources: Path, archives: Sequence[str] = (), arch: str = "x86_64") -> Path:
     """A directory with a program of that machine for each C file of `sources`, and its shell
-    scripts, made once for their content; and with these packages of Debian as files, made once for
-    their versions.
+    scripts, made once for their names, their content and the flags; and with these packages of
+    Debian as files, made once for their versions.
 
     UsageError for a directory without any, BuildError with the compiler's or apt's words,
     MissingTool without the machine's gcc or apt, or for a package it does not know.
@@ -34,9 +34,9 @@ def build(sources: Path, archives: Sequence[str] = (), arch: str = "x86_64") -> 
     files = sorted(x for x in sources.glob("*") if x.suffix in {".c", ".sh"})
     if not files:
         raise UsageError(f"{sources} has no C file and no shell script")
-    content = [path.read_bytes() for path in [*files, *sorted(sources.glob("*.h"))]]
+    content = host.digest_tree(sources, [*files, *sources.glob("*.h")])
     versions = packaged.versions(archives) if archives else []
-    key = host.digest(*content, arch, host.version(cc), *versions)[:16]
+    key = host.digest(content, *FLAGS, arch, host.version(cc), *versions)[:16]
     made = paths.made("suites", "programs") / key
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():

@@ -37,8 +37,9 @@ _SHELL = ("sh", "echo", "cat", "sleep", "true", "false", "mount", "grep")
 
 def check(kind: Kind, suite: Suite, arch: str) -> None:
     """UsageError if the guests' root has not what the suite needs, or is of another machine than
-    they are: Debian's is of the host's."""
+    they are, as Debian's is of the host's, or if the suite's files cannot be copied into it."""
     where = f"suite {suite.name}"
+    entries = [] if suite.files is None else list(_entries(suite.files))
     if kind == "initramfs" and suite.debian:
         raise UsageError(
             f"{where} needs Debian's root, for its programs or for a disk",
@@ -52,17 +53,16 @@ def check(kind: Kind, suite: Suite, arch: str) -> None:
             f"{where}: its root is Debian's for the host, {HOST}, not for {arch}",
             f"{other}--arch {HOST}",
         )
-    foreign = [] if suite.files is None else _foreign(suite.files, arch)
-    if foreign:
+    if foreign := _foreign(entries, arch):
         raise UsageError(
             f"{foreign[0]} is a program of another machine than {arch}",
             f"compile it with {find_arch(arch).cc} -static",
         )
 
 
-def _foreign(files: Path, arch: str) -> list[Path]:
+def _foreign(entries: Sequence[Path], arch: str) -> list[Path]:
     """The ELF files that are of another machine: two bytes at 18 tell, the lower first."""
-    heads = {path: path.open("rb").read(20) for path in sorted(_files_of(files))}
+    heads = {path: path.open("rb").read(20) for path in entries if path.is_file()}
     mine = MACHINES[arch].to_bytes(2, "little")
     return [x for x, head in heads.items() if head[:4] == b"\x7fELF" and head[18:] != mine]
 
@@ -132,10 +132,8 @@ def image(files: Path | None, packages: Sequence[str], size_mb: int) -> Path:
     without mke2fs, and BuildError with its message.
     """
     tool, root = host.need("mke2fs"), debian(packages)
-    content = "" if files is None else host.digest_tree(files, _files_of(files))
-    made = (
-        paths.made("suites", "images") / f"{host.digest(root.name, content, str(size_mb))[:16]}.img"
-    )
+    key = host.digest(root.name, "" if files is None else _digest(files), str(size_mb))[:16]
+    made = paths.made("suites", "images") / f"{key}.img"
     with host.lock(made.with_suffix(".lock")):
         if made.is_file():
             return made
@@ -184,7 +182,7 @@ def _busybox(arch: str) -> Path:
 
 
 def _members(files: Path) -> Iterator[Member]:
-    for path in sorted(files.rglob("*")):
+    for path in _entries(files):
         name = f"{HOME}/{path.relative_to(files)}"
         mode = path.stat().st_mode
         if path.is_dir():
@@ -193,5 +191,31 @@ def _members(files: Path) -> Iterator[Member]:
             yield Member(name, stat.S_IFREG | stat.S_IMODE(mode), path.read_bytes())
 
 
-def _files_of(directory: Path) -> list[Path]:
-    return [path for path in directory.rglob("*") if path.is_file()]
+def _digest(files: Path) -> str:
+    """SHA-256 of all that a copy of the directory has of it: a guest's user may have to be allowed
+    to read or to run what is in it."""
+    return host.digest_tree(files, [files, *_entries(files)], host.PERMISSIONS)
+
+
+def _entries(directory: Path) -> Iterator[Path]:
+    """What is below a directory, links followed, as a copy for a guest has it: its files and
+    directories, each directory in front of what is in it. UsageError for a link that has no copy.
+    """
+    for path in sorted(directory.iterdir()):
+        if path.is_symlink():
+            _check_link(path)
+        if path.is_dir() or path.is_file():
+            yield path
+        if path.is_dir():
+            yield from _entries(path)
+
+
+def _check_link(link: Path) -> None:
+    """UsageError for a link that leads nowhere, or to a directory that it lies in."""
+    leads_to = link.resolve() if link.exists() else None
+    if leads_to is None or link.parent.resolve().is_relative_to(leads_to):
+        where = "nowhere" if leads_to is None else f"to {leads_to}, in which it lies"
+        raise UsageError(
+            f"{link} is a link that leads {where}",
+            "remove it: the guest gets a copy of what links lead to",
+        )

@@ -91,7 +91,9 @@ class Plan:
     @property
     def id(self) -> str:
         """SHA-256 of what is run: the suite's text, and the root with the suite's files."""
-        root = (x.data for x in self.members) if self.image is None else [self.image.name]
+        root: list[bytes | str] = [] if self.image is None else [self.image.name]
+        for member in self.members:
+            root += [member.name, f"{member.mode:o}", member.data]
         return host.digest(self.suite.model_dump_json(exclude={"files"}), *root)
 
 
