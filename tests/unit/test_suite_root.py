@@ -92,7 +92,7 @@ def test_the_initramfs_has_a_shell_and_the_files(
     busybox = tmp_path / "busybox"
     busybox.write_bytes(b"\x7fELF shell")
     monkeypatch.setattr(host, "need", lambda name: busybox)
-    members = {member.name: member for member in root.initramfs(TWO)}
+    members = {member.name: member for member in root.initramfs([TWO])}
     assert members["bin/busybox"].data == b"\x7fELF shell"
     assert members["bin/sh"].mode == stat.S_IFLNK | 0o777
     assert members["suite/passes"].mode & 0o111
@@ -134,7 +134,7 @@ def test_the_initramfs_of_another_machine_has_its_shell(
         return tmp_path
 
     monkeypatch.setattr(phone_programs, "unpacked", unpacked)
-    members = {member.name: member for member in root.initramfs(None, "arm64")}
+    members = {member.name: member for member in root.initramfs([], "arm64")}
     assert members["bin/busybox"].data == b"of arm64"
     assert asked == [("busybox-static", "arm64")]
 
@@ -174,10 +174,10 @@ def test_an_image_is_made_again_for_all_that_is_in_it(
 ) -> None:
     """After `chmod +x` a suite's program went on failing, as the image was that of before."""
     Host(monkeypatch, mounts)
-    first = root.image(tree, (), 64)
-    assert root.image(tree, (), 64) == first
+    first = root.image([tree], (), 64)
+    assert root.image([tree], (), 64) == first
     change(tree)
-    assert root.image(tree, (), 64) != first
+    assert root.image([tree], (), 64) != first
 
 
 def test_links_are_brought_as_what_they_lead_to(
@@ -186,7 +186,7 @@ def test_links_are_brought_as_what_they_lead_to(
     busybox = tree.with_name("busybox")
     busybox.touch()
     monkeypatch.setattr(host, "need", lambda name: busybox)
-    members = {member.name: member for member in root.initramfs(tree)}
+    members = {member.name: member for member in root.initramfs([tree])}
     assert {members[f"suite/{x}"].data for x in ("data", "linked/data")} == {b"old"}
 
 

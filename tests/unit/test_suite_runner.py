@@ -330,6 +330,23 @@ def test_a_guest_that_dies_between_two_cases_is_followed_by_another(
     assert statuses(done.stdout, "none") == ["pass", "died", "died"]
 
 
+def test_a_directory_brings_its_files_and_what_is_built_of_its_sources(
+    cohort: Callable[..., Ended], fake: Fake, tmp_path: Path
+) -> None:
+    """Its sources were looked for among the lab's, and its files were left out beside them."""
+    words = fake("a", "none")
+    (tmp_path / "mine/src").mkdir()
+    (tmp_path / "mine/src/made.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "mine/suite.toml").write_text(
+        'title = "t"\nsources = "src"\n[case]\na = "./a"\nmade = "./made"\n'
+    )
+    done = cohort(*words)
+    assert done.code == 0, done.stderr
+    boot = paths.made("suites", "runs", "mine", "none") / "boot-1"
+    archive = (boot / "initramfs.cpio").read_bytes()
+    assert all(f"suite/{name}\0".encode() in archive for name in ("a", "made", "src/made.c"))
+
+
 def test_a_guest_has_its_directory_alone(
     cohort: Callable[..., Ended], fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,15 +124,15 @@ def _clear(part: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
 
 
-def image(files: Path | None, packages: Sequence[str], size_mb: int) -> Path:
-    """An ext4 image of `size_mb` MiB with the Debian root, `packages` in it and `files` in its
-    HOME, made once for its content.
+def image(layers: Sequence[Path], packages: Sequence[str], size_mb: int) -> Path:
+    """An ext4 image of `size_mb` MiB with the Debian root, `packages` in it and what is in these
+    directories in its HOME, made once for its content. Of one name the last directory's file is it.
 
     The guest may write to it: each boot has a private view. Raises what `debian` does, MissingTool
     without mke2fs, and BuildError with its message.
     """
     tool, root = host.need("mke2fs"), debian(packages)
-    key = host.digest(root.name, "" if files is None else _digest(files), str(size_mb))[:16]
+    key = host.digest(root.name, *map(_digest, layers), str(size_mb))[:16]
     made = paths.made("suites", "images") / f"{key}.img"
     with host.lock(made.with_suffix(".lock")):
         if made.is_file():
@@ -141,10 +141,9 @@ def image(files: Path | None, packages: Sequence[str], size_mb: int) -> Path:
             # Links: mke2fs only reads, and copies would take longer than the image itself.
             whole = Path(name, "root")
             shutil.copytree(root, whole, symlinks=True, copy_function=_link)
-            if files is None:
-                (whole / HOME).mkdir()
-            else:
-                shutil.copytree(files, whole / HOME)
+            (whole / HOME).mkdir()
+            for layer in layers:
+                shutil.copytree(layer, whole / HOME, dirs_exist_ok=True)
             part = made.with_suffix(".part")
             part.unlink(missing_ok=True)
             words = ["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-d", str(whole)]
@@ -159,8 +158,8 @@ def _link(source: str, target: str) -> None:
     os.link(source, target, follow_symlinks=False)
 
 
-def initramfs(files: Path | None, arch: str = HOST) -> list[Member]:
-    """A static shell of that machine with a few programs, and `files` in HOME.
+def initramfs(layers: Sequence[Path], arch: str = HOST) -> list[Member]:
+    """A static shell of that machine with a few programs, and in HOME what is in the directories.
 
     MissingTool without busybox, or without apt, which brings another machine's.
     """
@@ -169,9 +168,8 @@ def initramfs(files: Path | None, arch: str = HOST) -> list[Member]:
     members = [Member("bin", directory), Member("bin/busybox", stat.S_IFREG | 0o755, busybox)]
     members += [Member(f"bin/{x}", stat.S_IFLNK | 0o777, b"busybox") for x in _SHELL]
     members.append(Member(HOME, directory))
-    if files is not None:
-        members += _members(files)
-    return members
+    found = {member.name: member for layer in layers for member in _members(layer)}
+    return [*members, *found.values()]
 
 
 def _busybox(arch: str) -> Path:

@@ -94,7 +94,7 @@ class Plan:
         root: list[bytes | str] = [] if self.image is None else [self.image.name]
         for member in self.members:
             root += [member.name, f"{member.mode:o}", member.data]
-        return host.digest(self.suite.model_dump_json(exclude={"files"}), *root)
+        return host.digest(self.suite.model_dump_json(exclude={"files", "home"}), *root)
 
 
 def _knobs(plan: Plan, policy: Policy) -> list[str]:

@@ -63,12 +63,14 @@ class Suite(BaseModel):
     `selftests` are directories of the kernel's own tests, which are built and brought along; of
     one the files are in the suite's directory, of several each has a folder of its name there.
     `sources` one beside the suite's file, whose C files are each compiled, static, and whose shell
-    scripts are copied. `debian` says that an initramfs is no root for it: it needs programs or
-    libraries of Debian, or a disk. `packages` are in the root beside those that every root has;
-    `archives` are packages that lie in `archives` of the directory as files, for a case to install.
-    The root's file system has `image_mb` MiB. `cmdline` are words for each guest's kernel, whatever
-    the policy. `setup` is run before the first case and again after a guest that died. A case has
-    `limit_s` seconds, or those in `longer`; `skip` are the exit codes of a case that cannot be run.
+    scripts are copied. `files` is a directory that is brought along as it is, `home` the one with
+    the suite's file; no file says them. `debian` says that an initramfs is no root for it: it needs
+    programs or libraries of Debian, or a disk. `packages` are in the root beside those that every
+    root has; `archives` are packages that lie in `archives` of the directory as files, for a case
+    to install. The root's file system has `image_mb` MiB. `cmdline` are words for each guest's
+    kernel, whatever the policy. `setup` is run before the first case and again after a guest that
+    died. A case has `limit_s` seconds, or those in `longer`; `skip` are the exit codes of a case
+    that cannot be run.
     With `deterministic` the guest's time counts instructions, so that costs mean something: one
     that is more than `cost_bound` times what it is under the first policy is a difference.
     """
@@ -94,6 +96,7 @@ class Suite(BaseModel):
     setup: list[Command] = []
     case: Annotated[dict[CaseName, Command], Field(min_length=1)]
     files: Path | None = None
+    home: Path = paths.SUITES
 
     @property
     def accel(self) -> Accel:
@@ -153,4 +156,4 @@ def _validate(path: Path, data: dict[str, Any], name: str) -> Suite:
     if unknown := sorted(set(suite.longer) - set(suite.case)):
         hint = named.hint(unknown[0], suite.case, "there are")
         raise UsageError(f"{path}: longer: no case {', '.join(unknown)}", hint)
-    return suite
+    return suite.model_copy(update={"home": path.parent})

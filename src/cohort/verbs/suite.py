@@ -209,23 +209,31 @@ def _plan(
     machine: "Machine",
     board: "Board",
 ) -> "Plan":
-    from cohort.kernel import source
     from cohort.phone.initramfs import build_guest
-    from cohort.suites import programs, selftests
     from cohort.suites import root as roots
     from cohort.suites.runner import Plan
 
-    files = suite.files
-    if suite.selftests:
-        tree = source.fetch(board.task("unpacking the kernel source, MiB"))
-        files = selftests.install(suite.selftests, tree, kernel.tree_id)
-    if suite.sources is not None:
-        files = programs.build(paths.SUITES / suite.sources, suite.archives, kernel.arch)
+    layers = _layers(suite, kernel, board)
     debian = rootfs == "debian"
-    image = roots.image(files, suite.packages, suite.image_mb) if debian else None
-    members = [] if debian else roots.initramfs(files, kernel.arch)
+    image = roots.image(layers, suite.packages, suite.image_mb) if debian else None
+    members = [] if debian else roots.initramfs(layers, kernel.arch)
     init = build_guest(paths.made("guest"), "suite", kernel.arch, machine.page_size)
     return Plan(suite, init, image, members, machine)
+
+
+def _layers(suite: "Suite", kernel: "Kernel", board: "Board") -> list[Path]:
+    """The directories whose files the guest finds in one: what is brought as it is, then what is
+    built."""
+    from cohort.kernel import source
+    from cohort.suites import programs, selftests
+
+    layers = [] if suite.files is None else [suite.files]
+    if suite.selftests:
+        tree = source.fetch(board.task("unpacking the kernel source, MiB"))
+        layers.append(selftests.install(suite.selftests, tree, kernel.tree_id))
+    if suite.sources is not None:
+        layers.append(programs.build(suite.home / suite.sources, suite.archives, kernel.arch))
+    return layers
 
 
 def _write_meta(
