@@ -1,10 +1,9 @@
-"""Results of suites: read from what guests say, compared, and told as tables, KTAP and JUnit."""
+"""Results of suites: read from what guests say, compared, and told as tables and JSON."""
 
 import io
 import json
 import re
 from typing import Any
-from xml.etree import ElementTree
 
 from rich.console import Console
 
@@ -191,28 +190,6 @@ def test_tables() -> None:
     output.print_tables(_example()[:1] * 2, BOUND, Console(file=file))
     lines = [line.rstrip() for line in file.getvalue().splitlines()]
     assert "\n".join(lines) + "\n" == (GOLDEN / "suite.txt").read_text()
-
-
-def test_ktap() -> None:
-    assert output.ktap(_example()) == (GOLDEN / "suite.ktap").read_text()
-
-
-def test_junit_is_xml_whatever_a_case_prints() -> None:
-    tail = ("\x1b[31mred\x1b[0m\x00\x0b", "a\tb", "\ufffe\ud800 end")
-    case = Case("a\x07", "fail", tail=tail)
-    tree = ElementTree.fromstring(output.junit("s", [Outcome("none", (case,))]))
-    failure = tree.find(".//failure")
-    assert failure is not None
-    assert failure.text == "[31mred[0m\na\tb\n end"
-
-
-def test_junit() -> None:
-    tree = ElementTree.fromstring(output.junit("s", _example()))
-    none, region = tree.findall("testsuite")
-    assert (none.get("failures"), region.get("failures")) == ("0", "1")
-    failure = region.findall("testcase")[1].find("failure")
-    assert failure is not None
-    assert failure.text == "BUG: sleeping function\nsaid"
 
 
 def test_json_has_counts_and_differences() -> None:

@@ -1,10 +1,8 @@
-"""Outcomes of a suite for people and for programs: tables, JSON, JUnit, KTAP."""
+"""Outcomes of a suite for people and for programs: tables and JSON."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
-from xml.etree import ElementTree
 
 from rich import box
 from rich.console import Console
@@ -12,10 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cohort.suites.results import (
-    FAILURES,
     SHARE,
     STATUSES,
-    Case,
     Difference,
     Figure,
     Outcome,
@@ -29,8 +25,6 @@ from cohort.suites.results import (
 _COLOURS = {"pass": "green", "skip": "yellow", "absent": "yellow"}
 _SHOWN_LINES = 4
 _WIDE = 200
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to say; a case may print it."""
 
 
 # Of what a case says only a Text is shown: rich takes a word in brackets for a style.
@@ -147,56 +141,3 @@ def as_object(outcomes: Sequence[Outcome], bound: float) -> dict[str, Any]:
             {"name": x.name, "status": dict(zip(policies, x.statuses, strict=True))} for x in found
         ],
     }
-
-
-def junit(suite: str, outcomes: Sequence[Outcome]) -> str:
-    """A test suite for each policy, as continuous integration reads it."""
-    root = ElementTree.Element("testsuites", name=suite)
-    for outcome in outcomes:
-        counts = outcome.counts()
-        element = ElementTree.SubElement(
-            root,
-            "testsuite",
-            name=f"{suite}.{outcome.policy}",
-            tests=str(len(outcome.cases)),
-            failures=str(sum(counts[status] for status in FAILURES)),
-            skipped=str(counts["skip"]),
-        )
-        for case in outcome.cases:
-            _junit_case(element, f"{suite}.{outcome.policy}", case)
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
-    return f"{_NOT_XML.sub('', text)}\n"
-
-
-def _junit_case(parent: ElementTree.Element, classname: str, case: Case) -> None:
-    seconds = f"{case.seconds:.1f}"
-    element = ElementTree.SubElement(
-        parent, "testcase", name=case.name, classname=classname, time=seconds
-    )
-    late = (case.late_death,) if case.late_death else ()
-    text = "\n".join((*late, *case.complaints, *case.tail))
-    if case.status in FAILURES:
-        ElementTree.SubElement(element, "failure", message=case.status).text = text
-    elif case.status == "skip":
-        ElementTree.SubElement(element, "skipped")
-
-
-def ktap(outcomes: Sequence[Outcome]) -> str:
-    """A subtest for each policy, in the kernel's own format."""
-    lines = ["KTAP version 1", f"1..{len(outcomes)}"]
-    for number, outcome in enumerate(outcomes, 1):
-        inner = ["KTAP version 1", f"# Subtest: {outcome.policy}", f"1..{len(outcome.cases)}"]
-        inner += [_ktap_line(n, case) for n, case in enumerate(outcome.cases, 1)]
-        lines += [f"  {line}" for line in inner]
-        failed = any(case.status in FAILURES for case in outcome.cases)
-        lines.append(f"{'not ok' if failed else 'ok'} {number} {outcome.policy}")
-    return "\n".join(lines) + "\n"
-
-
-def _ktap_line(number: int, case: Case) -> str:
-    if case.status == "skip":
-        return f"ok {number} {case.name} # SKIP"
-    if case.status in FAILURES:
-        return f"not ok {number} {case.name} # {case.status}"
-    return f"ok {number} {case.name}"

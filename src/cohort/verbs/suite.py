@@ -76,7 +76,7 @@ def command(
     guests said stays in out/suites/runs.
     """
     from cohort.policy import load_policies
-    from cohort.suites import output
+    from cohort.suites import ci
     from cohort.suites import root as roots
     from cohort.suites.runner import Machine, choose_cases
     from cohort.suites.schema import load_directory, load_suite
@@ -97,9 +97,9 @@ def command(
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
     # Before anything is printed: the reader of that may have gone away.
     if junit is not None:
-        host.write_text(junit, output.junit(suite.name, outcomes))
+        host.write_text(junit, ci.junit(suite.name, outcomes, suite.cost_bound))
     if ktap is not None:
-        host.write_text(ktap, output.ktap(outcomes))
+        host.write_text(ktap, ci.ktap(outcomes, suite.cost_bound))
     show(suite, outcomes, as_json)
     _judge(suite, outcomes)
 
