@@ -22,6 +22,10 @@ class CohortError(Exception):
         return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"
 
 
+class Stopped(Exception):
+    """Work was called off from outside: by Ctrl-C, or as other work of the command failed."""
+
+
 class Failed(CohortError):
     """The work was done and the answer is no (a test failed, a check did not hold)."""
 

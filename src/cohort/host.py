@@ -8,17 +8,22 @@ import shlex
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fcntl import LOCK_EX, LOCK_SH, flock
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import cache
 from pathlib import Path
-from threading import get_native_id
-from typing import Any
+from threading import Event, get_native_id
+from typing import IO, Any
 
-from cohort.errors import MissingTool
+from cohort.errors import MissingTool, Stopped
 
 log = logging.getLogger(__name__)
+
+LOCK_POLL_S = 0.05
+LOCK_TOLD_S = 1.0
+"""After so long a command says what it waits for."""
 
 # The Debian package each program comes from, for the hint.
 PACKAGES = {
@@ -190,9 +195,28 @@ def _part(path: Path) -> Path:
 
 
 @contextmanager
-def lock(path: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold `path` as a lock between processes; it is let go when the process dies."""
+def lock(path: Path, *, shared: bool = False, stop: Event | None = None) -> Iterator[None]:
+    """Hold `path` as a lock between processes; it is let go when the process dies.
+
+    Where another process has it, that is told after a second of waiting. Raises Stopped if `stop`
+    is set meanwhile: Ctrl-C is for the main thread alone, which then waits for all others.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        flock(file, LOCK_SH if shared else LOCK_EX)
+        _wait_for(file, LOCK_SH if shared else LOCK_EX, path, stop or Event())
         yield
+
+
+def _wait_for(file: IO[str], how: int, path: Path, stop: Event) -> None:
+    """Lock the open file that way (LOCK_SH, LOCK_EX) as soon as it can be."""
+    tell_at: float | None = time.monotonic() + LOCK_TOLD_S
+    while True:
+        try:
+            return flock(file, how | LOCK_NB)
+        except BlockingIOError:
+            pass
+        if tell_at is not None and time.monotonic() >= tell_at:
+            log.info("waiting for another cohort (%s)", path)
+            tell_at = None
+        if stop.wait(LOCK_POLL_S):
+            raise Stopped

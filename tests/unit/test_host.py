@@ -2,12 +2,15 @@
 
 import os
 import threading
+from fcntl import LOCK_EX, LOCK_SH
 from pathlib import Path
 
 import pytest
 
 from cohort import host
 from cohort.cluster import content
+from cohort.errors import Stopped
+from tests_support import may_lock
 
 
 def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
@@ -118,6 +121,47 @@ def test_commands_that_ship_the_same_file_pack_it_once(
         thread.join()
     assert packs == [1]
     assert made[0] == made[1]
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is logged for the user."""
+    lines: list[str] = []
+    monkeypatch.setattr(host.log, "info", lambda text, *words: lines.append(text % words))
+    return lines
+
+
+def test_a_wait_for_another_command_is_told_and_can_be_called_off(
+    tmp_path: Path, told: list[str]
+) -> None:
+    """Ctrl-C was swallowed where a thread of a pool waited, and nothing said for what."""
+    path, stop, ended = tmp_path / "lock", threading.Event(), list[BaseException]()
+
+    def wait() -> None:
+        try:
+            with host.lock(path, stop=stop):
+                pass
+        except Stopped as error:
+            ended.append(error)
+
+    with host.lock(path):
+        # A daemon: were it not called off, pytest would wait for it.
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        thread.join(host.LOCK_TOLD_S + 1)
+        assert told == [f"waiting for another cohort ({path})"]
+        stop.set()
+        thread.join(2)
+        assert (thread.is_alive(), len(ended)) == (False, 1)
+
+
+def test_a_lock_that_is_free_is_had_at_once_and_in_silence(tmp_path: Path, told: list[str]) -> None:
+    path = tmp_path / "lock"
+    with host.lock(path, shared=True), host.lock(path, shared=True):
+        assert not may_lock(path, LOCK_EX)
+    with host.lock(path, stop=threading.Event()):
+        assert not may_lock(path, LOCK_SH)
+    assert told == []
 
 
 def test_a_tree_is_known_by_names_modes_links_and_empty_directories(tmp_path: Path) -> None:

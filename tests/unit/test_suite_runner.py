@@ -1,10 +1,13 @@
 """Guests of suites: what they are told, and what becomes of their cases when they die."""
 
 import json
+import multiprocessing
 import os
 import re
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fcntl import LOCK_EX
@@ -13,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from cluster_support import prepare, prepared
-from cohort import paths
+from cluster_support import drive, prepare, prepared
+from cohort import host, paths
 from cohort.errors import GuestError, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.phone.initramfs import Member
@@ -361,6 +364,25 @@ def test_a_guest_has_its_directory_alone(
     monkeypatch.setattr(runner, "run", run)
     assert cohort(*fake("a", "none")).code == 7
     assert held == [True]
+
+
+def test_ctrl_c_ends_a_command_that_waits_for_another(fake: Fake, tmp_path: Path) -> None:
+    """Its threads wait, and the main thread waits for them."""
+    words = [str(word) for word in fake("a", "none")]
+    context = multiprocessing.get_context("spawn")
+    command = context.Process(target=drive, args=(tmp_path, words), daemon=True)
+    with host.lock(paths.made("suites", ".locks") / "mine-none"):
+        command.start()
+        said, give_up_at = tmp_path / "said", time.monotonic() + 60
+        while not said.is_file() or "waiting for another cohort" not in said.read_text():
+            assert time.monotonic() < give_up_at
+            time.sleep(0.05)
+        assert command.pid is not None
+        os.kill(command.pid, signal.SIGINT)
+        command.join(10)
+        ended = command.exitcode
+        command.kill()
+    assert ended == 130, said.read_text()
 
 
 def test_cases_are_chosen_by_name() -> None:

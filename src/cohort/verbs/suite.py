@@ -194,7 +194,8 @@ def _call(
 
     def call(stop: threading.Event) -> "Outcome":
         # Of two commands the second would remove what the first one's guest writes into.
-        with host.lock(paths.made("suites", ".locks") / f"{plan.suite.name}-{policy.name}"):
+        place = paths.made("suites", ".locks") / f"{plan.suite.name}-{policy.name}"
+        with host.lock(place, stop=stop):
             outcome = runner.run(plan, policy, kernel, directory, task, stop)
             _write_meta(directory, plan, policy, kernel, policies)
         return outcome

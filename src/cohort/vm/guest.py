@@ -18,6 +18,7 @@ from typing import TextIO
 
 from cohort import host
 from cohort.errors import GuestError
+from cohort.errors import Stopped as Stopped
 from cohort.vm import devicetree, machine, steady
 from cohort.vm.machine import VmSpec
 
@@ -53,10 +54,6 @@ class Lines:
         """The lines completed since the last call."""
         *lines, self._rest = (self._rest + self._file.read()).split("\n")
         return lines
-
-
-class Stopped(Exception):
-    """The run was called off from outside (Ctrl-C, or another run of the matrix failed)."""
 
 
 def identity(spec: VmSpec) -> str:
