@@ -63,6 +63,12 @@ PACKAGES = {
 }
 
 
+def cpus() -> int:
+    """How many CPUs this process may run on, which in a container or under taskset are fewer than
+    the machine has."""
+    return len(os.sched_getaffinity(0))
+
+
 def find(program: str) -> Path | None:
     """The program's path; sbin is looked at too, which a user's PATH often lacks."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])

@@ -12,6 +12,7 @@ from cohort.errors import PatchError, UsageError
 from cohort.kernel import build, config, overlay
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.log import Update
+from cohort.suites import selftests
 from tests_support import Outcome, may_lock
 
 
@@ -27,6 +28,33 @@ def test_two_variants_are_built_at_a_time(patched: Path) -> None:
     ):
         assert one == other
         assert one[0] == patched
+
+
+def test_make_has_a_job_for_each_cpu_that_the_lab_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not one for each that the machine has, of which a container may give one."""
+    monkeypatch.setattr(host, "cpus", lambda: 3)
+    said = tmp_path / "said"
+    (tmp_path / "make").write_text(f"#!/bin/sh\necho $* > {said}\n")
+    (tmp_path / "make").chmod(0o755)
+    build.make([str(tmp_path / "make"), "bzImage"], tmp_path, ignore)
+    assert said.read_text() == "bzImage -j3\n"
+    part = tmp_path / "part"
+    monkeypatch.setattr(build, "make_command", lambda *_: [str(tmp_path / "make")])
+    monkeypatch.setattr(host, "need", lambda name: tmp_path / name)
+    (tmp_path / "tree" / selftests.WHERE / "mm").mkdir(parents=True)
+    selftests._build(["mm"], tmp_path / "tree", part)
+    assert " -j3 " in said.read_text()
+
+
+def test_cpus_are_those_that_this_process_may_use() -> None:
+    mine = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(mine)})
+        assert host.cpus() == 1
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 def test_no_kernel_order9_but_for_the_pc() -> None:

@@ -263,7 +263,7 @@ def make(command: list[str], out: Path, update: Update, steps: int = STEPS) -> N
     lines where nothing was built before. BuildError with the first lines that say what is wrong.
     """
     fresh = not (out / "vmlinux").is_file()
-    command = [*command, f"-j{os.cpu_count() or 1}"]
+    command = [*command, f"-j{host.cpus()}"]
     done = 0
     journal = out / "build.log"
     with (

@@ -154,8 +154,7 @@ def _branches(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 def _make(mirror: Path, out: Path, arch: Arch, targets: Sequence[str], update: Update) -> None:
     """Compile; BuildError with the first lines that say what is wrong."""
-    jobs = f"-j{len(os.sched_getaffinity(0))}"
-    command = [*build.make_command(mirror, out, arch), jobs]
+    command = [*build.make_command(mirror, out, arch), f"-j{host.cpus()}"]
     log = out / "check.log"
     steps = (
         (["prepare"], "make cannot begin: the lines above tell what this machine lacks for it"),

@@ -1,6 +1,5 @@
 """The kernel's own tests (tools/testing/selftests), built on the host with the host's libc."""
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,7 +63,7 @@ def _build(directories: Sequence[str], tree: Path, part: Path) -> None:
     kernel = build.make_command(tree, headers, arch)
     _make([*kernel, "headers"], part)
     _copy_tests(tree, source)
-    words = [str(host.need("make")), "-C", str(source / WHERE), f"-j{os.cpu_count() or 1}"]
+    words = [str(host.need("make")), "-C", str(source / WHERE), f"-j{host.cpus()}"]
     words += [f"TARGETS={' '.join(directories)}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"]
     # 6.12.117's khugepaged.c forgets to include what defines it.
     words += ["EXTRA_CFLAGS=-DKSFT_SKIP=4"]

@@ -1,7 +1,6 @@
 """`cohort doctor`: what this host can do, and what to install for the rest."""
 
 import json
-import os
 import platform
 import re
 import shutil
@@ -42,7 +41,7 @@ class Check:
 def checks() -> list[Check]:
     """Everything the lab needs or uses, looked up now."""
     return [
-        Check("cpus", str(os.cpu_count())),
+        Check("cpus", str(host.cpus())),
         _disk(),
         Check("python", platform.python_version()),
         *(_program(name) for name in PROGRAMS),
