@@ -20,7 +20,7 @@ from c_source import (
 from cohort import paths
 from cohort.kernel import frozen, overlay, source
 from cohort.results import pages
-from tests_support import copy_originals
+from tests_support import copy_originals, touched_files
 
 BIN = Path(sys.executable).parent
 FEATURE = paths.OVERLAY / "mm" / "cohort"
@@ -177,7 +177,7 @@ def test_patches_fit_the_pinned_release_exactly(tree: Path, tmp_path: Path) -> N
     if str(source.read_release(tree)) != source.PINNED:
         pytest.skip(f"the source installed is not {source.PINNED}")
     series = overlay.load_series()
-    names = overlay.touched_files(series)
+    names = touched_files(series)
     copy = tmp_path / "linux"
     copy_originals(tree, copy, ["Makefile", "mm/Makefile", *names])
     before = {name: (copy / name).read_bytes() for name in names}
@@ -208,7 +208,7 @@ def test_git_am_takes_the_series(tree: Path, tmp_path: Path) -> None:
     if str(source.read_release(tree)) != source.PINNED:
         pytest.skip(f"the source installed is not {source.PINNED}")
     series = overlay.load_series()
-    names = overlay.touched_files(series)
+    names = touched_files(series)
     copy_originals(tree, tmp_path, names)
     git = ("git", "-c", "user.name=x", "-c", "user.email=x@y.example")
     check("git", "init", "-q", cwd=tmp_path)

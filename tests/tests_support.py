@@ -12,8 +12,9 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from cohort import host
-from cohort.kernel import overlay
+from cohort.kernel import hunks, overlay
 from cohort.kernel.build import Kernel, find_arch
+from cohort.kernel.overlay import Series
 from cohort.phone.initramfs import build_initramfs
 from cohort.vm import machine
 from cohort.vm.boot import BOOTS, STALE_BREAKPOINT
@@ -87,11 +88,17 @@ OPTIONAL = {
 }
 
 
+def touched_files(series: Series) -> list[str]:
+    """The files of the tree the patches change, by name, in order of appearance."""
+    found = (hunk.file for x in series.names for hunk in hunks.read_patch(series.patches / x))
+    return list(dict.fromkeys(found))
+
+
 def patched_objects(on: set[str]) -> list[str]:
     """What make calls the files that the patches touch, in a kernel with these options."""
     return [
         f"{name.removesuffix('.c')}.o"
-        for name in overlay.touched_files(overlay.load_series())
+        for name in touched_files(overlay.load_series())
         if name.endswith(".c") and OPTIONAL.get(name, "CONFIG_MMU") in on
     ]
 

@@ -10,7 +10,7 @@ import debian
 from cohort import host, paths
 from cohort.kernel import check, overlay, source
 from cohort.log import Update
-from tests_support import snapshot
+from tests_support import snapshot, touched_files
 
 VERSIONS = debian.versions()
 ENDS = sorted({*VERSIONS[:1], *VERSIONS[-1:]})
@@ -22,7 +22,7 @@ CONFIG = "base,x86_64,lab,cohort"
 def test_the_patches_fit_and_come_off(version: str, tmp_path: Path) -> None:
     """Each hunk in the definition that it names, or as a variant; and every byte back."""
     series = overlay.load_series()
-    names = ["Makefile", *overlay.touched_files(series)]
+    names = ["Makefile", *touched_files(series)]
     tree = debian.unpack(version, tmp_path / "linux", names)
     before = snapshot(tree)
     report = overlay.apply(tree, series)

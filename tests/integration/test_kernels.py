@@ -14,7 +14,7 @@ from cohort import host, paths
 from cohort.kernel import build, config, kunit, overlay
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.log import Update
-from tests_support import copy_originals, patched_objects
+from tests_support import copy_originals, patched_objects, touched_files
 
 pytestmark = pytest.mark.integration
 
@@ -105,7 +105,7 @@ def test_without_cohort_the_patched_files_compile_to_the_same_code(
     command = [*build.make_command(tree, out, arch), f"-j{os.cpu_count() or 1}", *objects]
     done = host.run(command, env=build.environment())
     assert done.returncode == 0, done.stderr[-4000:]
-    copy_originals(tree, tmp_path, overlay.touched_files(overlay.load_series()))
+    copy_originals(tree, tmp_path, touched_files(overlay.load_series()))
     changed = [
         name
         for name in objects

@@ -265,7 +265,7 @@ def test_a_patch_that_does_not_fit(
 
 @contextmanager
 def nobody() -> Iterator[None]:
-    """Root can read everything; be somebody else meanwhile."""
+    """Another user than root, which can read everything, for the time of the block."""
     if os.geteuid() != 0:
         yield
         return

@@ -232,7 +232,7 @@ def make_command(tree: Path, out: Path, arch: Arch) -> list[str]:
     return [
         *(str(host.need("make")), "-C", str(tree), f"O={out}", f"ARCH={arch.make}", f"CC={cc}"),
         *([f"CROSS_COMPILE={arch.cross}"] if arch.cross else []),
-        # The image is the same for the same sources, whoever builds it, when and how often.
+        # The image is the same for the same sources, on any machine, at any time, however often.
         *("KBUILD_BUILD_TIMESTAMP=2024-01-01", "KBUILD_BUILD_VERSION=1"),
         *("KBUILD_BUILD_USER=cohort", "KBUILD_BUILD_HOST=lab", "LOCALVERSION="),
     ]

@@ -174,15 +174,6 @@ def _supported(tree: Path) -> source.Release:
     return release
 
 
-def touched_files(series: Series) -> list[str]:
-    """The files of the tree the patches change, by name, in order of appearance."""
-    return list(dict.fromkeys(hunk.file for name in series.names for hunk in _read(series, name)))
-
-
-def _read(series: Series, name: str) -> list[Hunk]:
-    return hunks.read_patch(series.patches / name)
-
-
 def original(tree: Path, file: str) -> Path:
     """The file as it was before us, which on a patched tree is the copy we kept."""
     kept = tree / STATE / "original" / file
@@ -197,7 +188,7 @@ def _patch(tree: Path, series: Series, report: Report) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = {}
     for name in series.names:
         wanted: dict[str, list[Hunk]] = {}
-        for hunk in _read(series, name):
+        for hunk in hunks.read_patch(series.patches / name):
             wanted.setdefault(hunk.file, []).append(hunk)
         for file, parts in wanted.items():
             if not original(tree, file).is_file():
