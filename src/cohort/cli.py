@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
@@ -16,6 +17,7 @@ from cohort import __version__, log, named
 from cohort.errors import CohortError, from_oserror
 from cohort.paths import in_out
 
+EXIT_DEFECT = os.EX_SOFTWARE
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 128 + signal.SIGTERM
 
@@ -34,6 +36,12 @@ VERBS = {
     "report": "Write runs as one self-contained HTML page.",
     "results": "Keep runs' metrics, and make the pages of results from them.",
 }
+
+
+_DEFECT = (
+    "this is a defect of the lab: please report the lines above, the command, and what"
+    " `cohort --version` and `cohort doctor` print"
+)
 
 
 class Verbs(click.Group):
@@ -70,8 +78,9 @@ def cohort(context: click.Context, verbose: bool, quiet: bool) -> None:
 
     \b
     Exit codes: 0 done, 1 failed, 2 bad input, 3 a tool is missing, 4 skipped, 5 build failed,
-    6 patch does not fit, 7 the guest failed, 8 the host failed (disk, permissions), 130 Ctrl-C,
-    143 a polite kill (SIGTERM). 1 is also the end of a command whose reader went away (`| head`).
+    6 patch does not fit, 7 the guest failed, 8 the host failed (disk, permissions), 70 a defect of
+    the lab, 130 Ctrl-C, 143 a polite kill (SIGTERM). 1 is also the end of a command whose reader
+    went away (`| head`).
     """
     log.setup(1 if verbose else -1 if quiet else 0)
     if os.environ.get("NO_COLOR"):  # rich looks itself, click does not
@@ -110,6 +119,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         logging.getLogger(__name__).debug("where it failed", exc_info=True)
         host = in_out(error) or from_oserror(error)
         _fail(str(host), host.exit_code)
+    except Exception:
+        traceback.print_exc()
+        _fail(_DEFECT, EXIT_DEFECT)
     sys.exit(0)
 
 

@@ -21,6 +21,8 @@ from tests_support import Outcome, snapshot
 
 Cohort = Callable[..., Outcome]
 MakeTree = Callable[..., Path]
+OTHERS = (cli.EXIT_DEFECT, cli.EXIT_INTERRUPTED, cli.EXIT_TERMINATED)
+"""Exit codes that no error of the lab has."""
 
 
 def test_every_error_has_its_own_code() -> None:
@@ -31,7 +33,7 @@ def test_every_error_has_its_own_code() -> None:
     assert [kind.exit_code for kind in kinds] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-@pytest.mark.parametrize("code", [*range(9), cli.EXIT_INTERRUPTED, cli.EXIT_TERMINATED])
+@pytest.mark.parametrize("code", [*range(9), *OTHERS])
 def test_every_code_is_told(code: int) -> None:
     """In the help, in the reference and beside the errors."""
     files = ("docs/reference/commands.md", "CONTRIBUTING.md")
@@ -372,9 +374,26 @@ exit $code
 
 
 def test_a_closed_pipe_is_no_traceback() -> None:
-    line = f"{sys.executable} -m cohort doctor | head -c 1"
+    """The reader is gone before there is anything to read."""
+    line = f"(sleep 2; {sys.executable} -m cohort --help; echo $? >&2) | true"
     done = subprocess.run(["sh", "-c", line], text=True, capture_output=True, check=False)
-    assert "Traceback" not in done.stderr
+    assert done.stderr == "1\n"
+
+
+def test_a_defect_of_the_lab_is_no_answer(
+    own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had ended with 1, as a test that fails does."""
+
+    def checks() -> None:
+        raise ValueError("not foreseen")
+
+    monkeypatch.setattr(doctor, "checks", checks)
+    done = cohort("doctor")
+    assert done.code == 70
+    assert "Traceback" in done.stderr
+    assert done.stderr.splitlines()[-2] == "ValueError: not foreseen"
+    assert done.stderr.splitlines()[-1].startswith("cohort: this is a defect of the lab: ")
 
 
 def test_a_locale_without_a_sign_is_no_traceback(tmp_path: Path) -> None:
