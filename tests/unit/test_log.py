@@ -1,11 +1,13 @@
 """Progress in a log file, where no bar can be drawn."""
 
 import io
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 from rich.console import Console
 
-from cohort import log
+from cohort import log, paths
 
 
 def test_every_part_of_a_work_is_reported(
@@ -31,3 +33,16 @@ def test_a_terminal_that_can_only_print_has_lines(
     with log.progress() as board:
         board.task("kernel")(3, 3)
     assert capsys.readouterr().err == "kernel: 3/3\n"
+
+
+def test_a_board_may_be_shown_within_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As kernels are built within a comparison. Before rich 14.1 the second was a LiveError."""
+    terminal = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"})
+    monkeypatch.setattr(log, "console", terminal)
+    with log.progress() as board, log.progress() as inner:
+        board.task("launches")(1, 2)
+        inner.task("kernel")(2, 2)
+    project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [Requirement(line) for line in project["dependencies"]]
+    (rich,) = [one for one in wanted if one.name == "rich"]
+    assert [x for x in ("14.0.0", "14.1.0") if x in rich.specifier] == ["14.1.0"]
