@@ -106,5 +106,11 @@ def from_oserror(error: OSError) -> HostError:
     if error.errno == errno.ENOSPC:
         return HostError(f"the disk is full{where}", "free some space, or set COHORT_OUT elsewhere")
     if error.errno in (errno.EACCES, errno.EPERM):
-        return HostError(f"permission denied{where}")
+        return HostError(f"permission denied{where}", _as_root(error))
     return HostError(f"{error.strerror or error}{where}")
+
+
+def _as_root(error: OSError) -> str | None:
+    """What to do about a file of this machine's kernel that only root may read or write."""
+    name = str(error.filename or "")
+    return "call it as root, or with sudo" if name.startswith(("/sys/", "/proc/")) else None

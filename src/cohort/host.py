@@ -86,12 +86,17 @@ def need(program: str) -> Path:
 
 
 def run(
-    argv: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    argv: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    limit_s: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end with output captured; the exit code is the caller's to judge.
 
     The program can ask nothing: a question whose text is captured would wait for ever. It may say
-    anything: a byte that is no UTF-8 becomes a sign for such.
+    anything: a byte that is no UTF-8 becomes a sign for such. After `limit_s` seconds it is killed,
+    and subprocess.TimeoutExpired is raised.
     """
     words = [str(x) for x in argv]
     log.debug("%s", shlex.join(words))
@@ -104,6 +109,7 @@ def run(
         errors="replace",
         capture_output=True,
         check=False,
+        timeout=limit_s,
     )
 
 

@@ -12,7 +12,11 @@ SYSFS = "sys/kernel/mm/cohort"
 def check(root: Path) -> None:
     """Skipped if the kernel of this machine has no Cohort."""
     if not (root / SYSFS).is_dir():
-        raise Skipped(f"{root / SYSFS} is not there: the kernel has no Cohort")
+        raise Skipped(
+            f"{root / SYSFS} is not there: the kernel has no Cohort",
+            "boot one that has it (`cohort kernel deb` makes packages), or ask another machine:"
+            " --on adb, --on ssh:HOST, --root DIR",
+        )
 
 
 def text(path: Path) -> str:

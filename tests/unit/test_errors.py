@@ -90,7 +90,10 @@ def test_an_unknown_scheme_in_a_policy(own_out: Path, tmp_path: Path, cohort: Co
         (("run", "none", "--seed", "one"), "not numbers"),
         (("run", "none", "--workload", "phone-9g"), "phone-9g"),
         (("kernel", "build", "--config", "base,x86_64,gone"), "no configuration fragment gone"),
-        (("kernel", "build", "--config", "base"), "name no machine"),
+        (("kernel", "build", "--config", "base"), "among them: such as base,x86_64,lab,cohort"),
+        (("run", "none", "--kernel", "stock"), "among them: stock is base,x86_64,lab\n"),
+        (("run", "none", "--kernel", "gcma"), "GCMA needs a tree that has it"),
+        (("suite", str(paths.SUITES)), f"hint: cohort suite NAME --dir {paths.SUITES}"),
         (("run", "none", "--append", "cohort=regoin"), "cohort=regoin: no scheme 'regoin'"),
         (("run", "none", "--append", "cohort.region_order=10"), "not a number from 5 to 9"),
         (("run", "none", "--append", "cohort.pcpa=261M"), "not a multiple of a pageblock, 2M"),
@@ -341,6 +344,15 @@ def test_what_another_user_made_and_may_not_be_written(
         done = cohort("kernel", "fetch")
         assert (done.code, f"permission denied: {path}" in done.stderr) == (8, True), done.stderr
         assert (hint in done.stderr) == hinted
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("/sys/kernel/mm/cohort/pcpa/state", "call it as root, or with sudo"), ("/x/state", None)],
+)
+def test_what_only_root_may_read_of_this_machine_has_a_hint(name: str, hint: str | None) -> None:
+    refused = errors.from_oserror(PermissionError(errno.EACCES, "Permission denied", name))
+    assert (refused.message, refused.hint) == (f"permission denied: {name}", hint)
 
 
 def test_a_full_disk(make_tree: MakeTree, tmp_path: Path) -> None:

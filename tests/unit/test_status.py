@@ -130,8 +130,9 @@ def test_without_a_layout_or_without_cohort(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["--root", str(tmp_path)])
     assert "vnode: off" in done.output
     (tmp_path / "empty").mkdir()
-    with pytest.raises(Skipped):
+    with pytest.raises(Skipped) as caught:
         CliRunner().invoke(command, ["--root", str(tmp_path / "empty")], catch_exceptions=False)
+    assert all(word in str(caught.value.hint) for word in ("cohort kernel deb", "--on", "--root"))
 
 
 def test_what_came_back_of_whom_and_sizes(machine: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cohort import sysfs, watch
+from cohort import device, sysfs, watch
 from cohort.device import fetch
 from cohort.errors import HostError, UsageError
 from tests_support import Outcome
@@ -186,6 +186,19 @@ def test_a_device_that_does_not_answer(
         if path.is_file():
             path.unlink()
     assert cohort("status", "--on", "ssh:phone").code == 4
+
+
+def test_a_device_that_hangs_is_given_up(
+    tmp_path: Path, log: Path, cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A phone that thrashes takes the connection and then says nothing, for ever."""
+    monkeypatch.setattr(device, "LIMIT_S", 0.3)
+    cohort("status", "--on", "ssh:phone")
+    assert "-o ServerAliveInterval=5" in log.read_text()
+    (tmp_path / "bin" / "adb").write_text("#!/bin/sh\nexec sleep 30\n")
+    done = cohort("status", "--on", "adb", "--watch")
+    assert done.code == 8
+    assert "adb does not answer within 0 s\nhint: it may be too short of memory" in done.stderr
 
 
 @pytest.mark.parametrize("target", ["", "usb", "ssh:", "ssh:-oProxyCommand=x"])

@@ -104,9 +104,7 @@ class KernelSpec:
         names = tuple(text.split(","))
         machines = [name for name in names if name in ARCHES]
         if len(machines) != 1:
-            raise UsageError(
-                f"the fragments {text} name no machine", f"one of them must be: {', '.join(ARCHES)}"
-            )
+            raise UsageError(f"the fragments {text} name no machine", _machine_hint(text))
         return cls(names, machines[0], tree)
 
     @property
@@ -135,6 +133,14 @@ class Kernel:
     tree_id: str
     arch: str
     directory: Path = Path()
+
+
+def _machine_hint(text: str) -> str:
+    """What to say instead of fragments without a machine. UsageError if they are the name of a
+    variant that the default tree has not."""
+    of_variant = KernelSpec.variant(text if text in VARIANTS else "cohort").configs
+    meant = f"{text} is" if text in VARIANTS else "such as"
+    return f"fragments with {' or '.join(ARCHES)} among them: {meant} {','.join(of_variant)}"
 
 
 def find_arch(name: str) -> Arch:

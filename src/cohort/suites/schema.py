@@ -117,6 +117,8 @@ def load_suite(name: str) -> Suite:
     """The suite of that name, or in the TOML file at that path; UsageError for a bad one."""
     if name == "scale":
         raise UsageError("scale is a verb, not a suite", "cohort scale none region")
+    if Path(name).is_dir() and name not in suite_names():
+        raise UsageError(f"{name} is a directory", f"cohort suite NAME --dir {name}")
     path = named.find("suite", name, paths.SUITES, suite_names())
     return _validate(path, tomlfile.read(path, "suite")[1], path.stem)
 
