@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from cohort import host, paths
+from cohort.errors import Skipped
 from cohort.kernel.build import Kernel
 from cohort.vm import machine
 from cohort.vm.machine import Accel
@@ -31,18 +32,26 @@ VERDICT_LASTS_S = 24 * 3600
 
 
 def choose(wish: Wish, kernel: Kernel) -> Accel:
-    """The accelerator for a wish; says so on stderr if it is not the one wished for."""
+    """The accelerator for a wish. "auto" is KVM where it works, and says on stderr if it does not;
+    for "kvm" that is Skipped, with the reason."""
     if wish == "deterministic" or wish == "tcg":
         return wish
-    works, why = probe_kvm(kernel)
+    works, why = probe_kvm(kernel, again=wish == "kvm")
     if works:
         return "kvm"
+    if wish == "kvm":
+        raise Skipped(
+            f"--accel kvm: there is no KVM here: {why}",
+            "--accel auto emulates where there is none; of a machine that has it,"
+            f" the user must be allowed to open {KVM} (group kvm)",
+        )
     log.warning("no KVM (%s): emulating, which is many times slower", why)
     return "tcg"
 
 
-def probe_kvm(kernel: Kernel) -> tuple[bool, str]:
-    """Does a guest run under KVM here, and if not, why. The answer is kept for a day.
+def probe_kvm(kernel: Kernel, *, again: bool = False) -> tuple[bool, str]:
+    """Does a guest run under KVM here, and if not, why. The answer is kept for a day; with `again`
+    only a good one, as the reason may be gone.
 
     Opening /dev/kvm proves nothing: on some hosts it opens and guests hang.
     """
@@ -55,7 +64,8 @@ def probe_kvm(kernel: Kernel) -> tuple[bool, str]:
     path = verdicts / f"kvm-{key}"
     if path.is_file() and time.time() - path.stat().st_mtime < VERDICT_LASTS_S:
         why = path.read_text()
-        return not why, why
+        if not (why and again):
+            return not why, why
     why = _probe(kernel)
     host.write_text(path, why)
     return not why, why
