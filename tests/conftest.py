@@ -60,11 +60,13 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def patched(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What stands for the fetched tree, with an overlay on it that is up to date."""
-    monkeypatch.setattr(source, "fetch", lambda update: tmp_path)
+    tree = tmp_path / "fetched"
+    (tree / "mm" / "cohort").mkdir(parents=True)
+    monkeypatch.setattr(source, "fetch", lambda update: tree)
     monkeypatch.setattr(source, "read_release", lambda at: "6.12.117")
     monkeypatch.setattr(overlay, "load_series", lambda: SimpleNamespace(id="now"))
     monkeypatch.setattr(overlay, "applied_id", lambda at: "now")
-    return tmp_path
+    return tree
 
 
 @pytest.fixture

@@ -80,9 +80,25 @@ def need(program: str) -> Path:
     """The program's path, or MissingTool with the package to install."""
     found = find(program)
     if found is None:
-        package = PACKAGES.get(program, program)
-        raise MissingTool(f"{program} is not installed", f"apt-get install {package}")
+        raise _missing([program])
     return found
+
+
+def need_all(programs: Iterable[str]) -> None:
+    """MissingTool with every program that is not there, and the packages to install for them."""
+    if gone := [program for program in dict.fromkeys(programs) if find(program) is None]:
+        raise _missing(gone)
+
+
+def packages_of(programs: Iterable[str]) -> str:
+    """The Debian packages of these programs, each once, with blanks between."""
+    return " ".join(dict.fromkeys(PACKAGES.get(program, program) for program in programs))
+
+
+def _missing(programs: Sequence[str]) -> MissingTool:
+    verb = "is" if len(programs) == 1 else "are"
+    said = f"{', '.join(programs)} {verb} not installed"
+    return MissingTool(said, f"apt-get install {packages_of(programs)}")
 
 
 def run(

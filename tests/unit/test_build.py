@@ -165,3 +165,16 @@ def test_the_fetched_tree_is_patched_by_one_command_alone(
     assert cohort("kernel", "patch", *words).code == 6
     assert cohort("kernel", "patch", "--tree", patched, *words).code == 6
     assert free == [not alone, True]
+
+
+def test_a_tree_without_cohort_says_what_puts_it_on(
+    own_out: Path, make_tree: Callable[..., Path], cohort: Callable[..., Outcome]
+) -> None:
+    """It had been told that a symbol is missing from the fragments, when all was configured."""
+    tree = make_tree()
+    done = cohort("kernel", "build", "--tree", tree)
+    assert done.code == 2
+    assert f"{tree} has no Cohort, which configs/cohort.config:" in done.stderr
+    assert f"hint: cohort kernel patch --tree {tree}\n" in done.stderr
+    stock = config.merge(KernelSpec.variant("stock").configs)
+    build.check_patched(tree, stock)

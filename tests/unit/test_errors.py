@@ -172,8 +172,8 @@ def test_a_missing_tool(
     monkeypatch.setattr(host, "find", lambda program: shutil.which(program, path="/nowhere"))
     done = cohort("kernel", "build", "--config", "base,x86_64", "--tree", make_tree())
     assert done.code == 3
-    assert "gcc is not installed" in done.stderr
-    assert "apt-get install gcc" in done.stderr
+    assert "make, gcc, ld, flex, bison, bc, perl are not installed" in done.stderr
+    assert "apt-get install make gcc binutils flex bison bc perl\n" in done.stderr
 
 
 def test_doctor_names_the_package(

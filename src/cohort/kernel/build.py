@@ -16,12 +16,14 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
-from cohort.kernel import config, overlay, source
+from cohort.kernel import config, identity, overlay, source
 from cohort.log import Update
 from cohort.vm.machine import LARGE_PAGE, PAGE
 
 log = logging.getLogger(__name__)
 
+FEATURE = "mm/cohort"
+"""Where most of Cohort is in a tree."""
 # What a build from nothing prints, about: there is no way to ask make beforehand.
 STEPS = 1760
 PAGES_16K = "pages16k"  # the fragment that makes pages of 16 KiB
@@ -121,7 +123,8 @@ class KernelSpec:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that was built. `id` is by the image's content, `tree_id` by the sources'.
+    """A kernel that was built. `id` is by the image's content, `tree_id` says of what sources: of
+    the distribution's release and the overlay, or of a tree of the user's as `identity` has it.
 
     `image` and `config` stay what they are; `directory`, where it was built, is the next build's.
     """
@@ -160,6 +163,7 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
     requests = config.merge(spec.configs)
     out = paths.made("kernel", spec.name)
     with prepared_tree(spec.tree, update) as (tree, tree_id), host.lock(out / "build.lock"):
+        check_patched(tree, requests)
         content = host.digest(tree_id, config.render(requests), host.version(arch.cc), arch.name)
         stamp = out / "cohort.stamp"
         image = out / arch.image
@@ -173,6 +177,16 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
         image_id = host.digest_file(image)
         kept = _keep(image_id, image, out / ".config")
     return Kernel(kept / image.name, kept / "config", release, image_id, tree_id, arch.name, out)
+
+
+def check_patched(tree: Path, requests: dict[str, config.Request]) -> None:
+    """UsageError for a tree without Cohort, where the configuration asks for it."""
+    asked = requests.get("CONFIG_COHORT")
+    if asked is not None and asked.value != "n" and not (tree / FEATURE).is_dir():
+        raise UsageError(
+            f"{tree} has no Cohort, which {asked.where} asks for",
+            f"cohort kernel patch --tree {tree}",
+        )
 
 
 def _keep(image_id: str, image: Path, configuration: Path) -> Path:
@@ -202,27 +216,24 @@ def held_tree(*, shared: bool) -> AbstractContextManager[None]:
 
 @contextmanager
 def prepared_tree(own: Path | None, update: Update) -> Iterator[tuple[Path, str]]:
-    """The source tree and what identifies its content, unchanged as long as it is held: the user's
-    own as it is, or the fetched one with this overlay.
+    """The source tree and its id, unchanged as long as it is held: the user's own as it is, or the
+    fetched one with this overlay.
 
     Kernels of several variants are built from it at a time; it is brought up to date alone.
     """
     if own is not None:
         with held_tree(shared=True):
-            yield _identified(source.for_make(own))
+            tree = source.for_make(own)
+            yield tree, host.digest(str(source.read_release(tree)), identity.identify(tree))
         return
     tree = source.fetch(update)
     while True:
         with held_tree(shared=True):
             if overlay.applied_id(tree) == overlay.load_series().id:
-                yield _identified(tree)
+                yield tree, host.digest(str(source.read_release(tree)), overlay.load_series().id)
                 return
         with held_tree(shared=False):
             overlay.apply(tree)
-
-
-def _identified(tree: Path) -> tuple[Path, str]:
-    return tree, host.digest(str(source.read_release(tree)), overlay.applied_id(tree) or "none")
 
 
 def environment() -> dict[str, str]:
@@ -230,11 +241,15 @@ def environment() -> dict[str, str]:
     return {"CCACHE_BASEDIR": str(paths.made("kernel")), **os.environ}
 
 
+def tools(arch: Arch) -> tuple[str, ...]:
+    """What a kernel's build calls."""
+    return ("make", "gcc", arch.cc, f"{arch.cross}ld", "flex", "bison", "bc", "perl")
+
+
 def make_command(tree: Path, out: Path, arch: Arch) -> list[str]:
     """Make without its targets; MissingTool for what it would miss half way."""
     cc = f"ccache {arch.cc}" if host.find("ccache") else arch.cc
-    for program in ("gcc", arch.cc, f"{arch.cross}ld", "flex", "bison", "bc", "perl"):
-        host.need(program)
+    host.need_all(tools(arch))
     return [
         *(str(host.need("make")), "-C", str(tree), f"O={out}", f"ARCH={arch.make}", f"CC={cc}"),
         *([f"CROSS_COMPILE={arch.cross}"] if arch.cross else []),

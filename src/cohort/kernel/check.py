@@ -15,11 +15,10 @@ from pathlib import Path
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
 from cohort.kernel import build, config, overlay, source
-from cohort.kernel.build import Arch, KernelSpec
+from cohort.kernel.build import FEATURE, Arch, KernelSpec
 from cohort.kernel.overlay import Series
 from cohort.log import Update
 
-FEATURE = "mm/cohort"
 # What a build inside the tree leaves, with which make refuses one outside of it.
 BUILT = ("include/config", "include/generated", ".config", ".tmp_versions")
 GENERATED = re.compile(r"arch/\w+/include/generated")

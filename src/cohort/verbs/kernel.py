@@ -88,7 +88,7 @@ def _compile(tree: Path, config: str, update: Update) -> None:
     """Compile what is touched, and print what that was."""
     done = check.compile_touched(tree, config, update)
     left_out = f"; not in this kernel: {', '.join(done.left_out)}" if done.left_out else ""
-    print(f"compiles: {len(done.objects)} files and {check.FEATURE} ({config}){left_out}")
+    print(f"compiles: {len(done.objects)} files and {builder.FEATURE} ({config}){left_out}")
 
 
 def _put(tree: Path, revert: bool, dry_run: bool, compiles: bool) -> None:
