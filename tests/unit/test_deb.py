@@ -1,7 +1,7 @@
 """Packages of the kernel, without a compiler: configurations by name, and what make is told."""
 
 import lzma
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -9,7 +9,7 @@ import pytest
 
 from cohort import host
 from cohort.errors import BuildError, MissingTool, UsageError
-from cohort.kernel import build, config, deb
+from cohort.kernel import build, config, deb, identity
 
 BASE = """\
 CONFIG_LOCALVERSION=""
@@ -87,7 +87,7 @@ class Make:
         for name in ("linux-image", "linux-headers"):
             (out.parent / f"{name}-6.12.117-cohort_6.12.117-2_amd64.deb").touch()
         release = out / "include/config/kernel.release"
-        release.parent.mkdir(parents=True)
+        release.parent.mkdir(parents=True, exist_ok=True)
         release.write_text("6.12.117-cohort\n")
 
 
@@ -95,9 +95,10 @@ class Make:
 def make(patched: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """A tree that is fetched and patched, and make that compiles nothing."""
     made = Make()
-    monkeypatch.setattr(host, "need", lambda program: Path("/bin", program))
+    monkeypatch.setattr(host, "find", lambda program: Path("/bin", program))
     monkeypatch.setattr(host, "run", made.configure)
     monkeypatch.setattr(build, "make", made.make)
+    monkeypatch.setattr(identity, "identify", lambda tree: "id")
     return made
 
 
@@ -127,7 +128,8 @@ def test_a_configuration_without_a_keyring_gets_no_certificate(
     own = tmp_path / "own.config"
     own.write_text("".join(BASE.splitlines(keepends=True)[:-1]))
     deb.build_packages(str(own), None, 1, lambda done, total: None)
-    assert "TRUSTED_KEYS" not in (own_out / "kernel/deb/own-config/build/.config").read_text()
+    (written,) = (own_out / "kernel/deb").glob("own-config-*/build/.config")
+    assert "TRUSTED_KEYS" not in written.read_text()
 
 
 def test_modules_that_a_machine_has_not_loaded_are_left_out_before_cohort_is_added(
@@ -137,7 +139,8 @@ def test_modules_that_a_machine_has_not_loaded_are_left_out_before_cohort_is_add
     lsmod.write_text("Module                  Size  Used by\next4  1 0\n")
     deb.build_packages("cloud-amd64", None, 1, lambda done, total: None, configs, lsmod)
     assert make.targets == ["olddefconfig", "localmodconfig", "olddefconfig"]
-    built = config.parse((own_out / "kernel/deb/cloud-amd64/build/.config").read_text(), "")
+    (written,) = (own_out / "kernel/deb").glob("cloud-amd64-*/build/.config")
+    built = config.parse(written.read_text(), "")
     assert built["CONFIG_COHORT"].value == "y"
 
 
@@ -158,3 +161,59 @@ def test_a_kernel_that_refuses_cohort_is_not_built(make: Make, configs: Path) ->
     with pytest.raises(BuildError, match="CONFIG_COHORT_VNODE=y became n"):
         deb.build_packages("amd64", None, 1, lambda done, total: None, configs)
     assert make.words == []
+
+
+def test_packages_of_others_stay(
+    make: Make, patched: Path, configs: Path, tmp_path: Path, own_out: Path
+) -> None:
+    """Those of two trees, and of two files of one name: the second removed those of the first."""
+    lsmod = tmp_path / "lsmod"
+    lsmod.write_text("Module                  Size  Used by\next4  1 0\n")
+    files = [tmp_path / phone / ".config" for phone in ("one", "two")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(BASE)
+    calls: list[tuple[str, Path | None, Path | None]] = [
+        ("amd64", None, None),
+        ("amd64", patched, None),
+        ("amd64", None, lsmod),
+        *((str(file), None, None) for file in files),
+    ]
+    made = [
+        deb.build_packages(name, tree, 1, lambda done, total: None, configs, loaded)
+        for name, tree, loaded in calls
+    ]
+    assert [all(file.is_file() for file in one.files) for one in made] == [True] * len(calls)
+    assert len({one.files[0].parent for one in made}) == len(calls)
+    again = deb.build_packages(str(files[0]), None, 1, lambda done, total: None, configs)
+    assert again.files == made[-2].files
+
+
+def test_what_is_wrong_is_told_before_what_is_missing(
+    configs: Path, tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And all that is missing at once."""
+    gone = {"dh", "rsync", "flex"}
+    monkeypatch.setattr(host, "find", lambda name: None if name in gone else Path("/bin", name))
+
+    def build_of(name: str, tree: Path | None = None, lsmod: Path | None = None) -> None:
+        deb.build_packages(name, tree, 1, lambda done, total: None, configs, lsmod)
+
+    with pytest.raises(UsageError, match="no file and no configuration"):
+        build_of("amd65")
+    with pytest.raises(UsageError, match="not the output of lsmod"):
+        build_of("amd64", None, tmp_path / "gone")
+    with pytest.raises(UsageError, match="is not a kernel tree"):
+        build_of("amd64", tmp_path)
+    with pytest.raises(MissingTool, match="dh, rsync, flex are not installed") as missing:
+        build_of("amd64")
+    assert missing.value.hint == "apt-get install debhelper rsync flex"
+
+
+def test_a_tree_without_cohort_is_refused(
+    make: Make, make_tree: Callable[..., Path], configs: Path, own_out: Path
+) -> None:
+    tree = make_tree()
+    with pytest.raises(UsageError, match="has no Cohort") as refused:
+        deb.build_packages("amd64", tree, 1, lambda done, total: None, configs)
+    assert refused.value.hint == f"cohort kernel patch --tree {tree}"

@@ -78,22 +78,25 @@ def build_packages(
     where: Path = CONFIGS,
     lsmod: Path | None = None,
 ) -> Packages:
-    """Build the packages of the configuration `name` in out/kernel/deb/NAME.
+    """Build the packages of the configuration `name` in a directory of out/kernel/deb, in which
+    those of an earlier call with the same `name`, `tree` and `lsmod` are replaced.
 
     With `lsmod` only the modules in that list are built (localmodconfig of the kernel's build).
-    Raises MissingTool for what bindeb-pkg would miss half way, BuildError if a line of FRAGMENTS
-    did not land or the build fails.
+    Raises UsageError for a name, a list or a tree that is none, MissingTool for what bindeb-pkg
+    would miss half way, BuildError if a line of FRAGMENTS did not land or the build fails.
     """
-    for tool in TOOLS:
-        host.need(tool)
     text = base_config(name, where)
     loaded = loaded_modules(lsmod) if lsmod else None
     requests = config.merge(FRAGMENTS)
     if CERTIFICATE not in config.parse(text, name):
         del requests[CERTIFICATE]
-    out = paths.made("kernel", "deb", re.sub(r"\W+", "-", Path(name).name), "build")
-    home = out.parent
+    if tree is not None:
+        source.read_release(tree)
+        build.check_patched(tree, requests)
     arch = build.find_arch("x86_64")
+    host.need_all((*TOOLS, *build.tools(arch)))
+    home = paths.made("kernel", "deb", _directory(name, tree, loaded))
+    out = paths.made("kernel", "deb", home.name, "build")
     with build.prepared_tree(tree, update) as (source_tree, _), host.lock(home / "build.lock"):
         for old in home.glob("*.deb"):
             old.unlink()
@@ -110,3 +113,13 @@ def build_packages(
         build.make([*command, f"KDEB_PKGVERSION={version}", "bindeb-pkg"], out, update, STEPS)
     release = (out / "include/config/kernel.release").read_text().strip()
     return Packages(release, tuple(sorted(home.glob("*.deb"))))
+
+
+def _directory(name: str, tree: Path | None, loaded: Path | None) -> str:
+    """The name of the directory: of a flavour of the distribution its own, with a digest of where
+    they are if files of the user's are of the matter. Two of these may be called alike."""
+    plain = re.sub(r"\W+", "-", Path(name).name).strip("-")
+    own = [Path(name) if Path(name).is_file() else None, tree, loaded]
+    if not any(own):
+        return plain
+    return f"{plain}-{host.digest(*(str(x.resolve()) if x else '' for x in own))[:8]}"
