@@ -11,11 +11,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cohort import cli, errors, host, paths
-from cohort.kernel import overlay, source
+from cohort.kernel import deb, overlay, source
+from cohort.suites import selftests
 from cohort.verbs import doctor
 from tests_support import Outcome, snapshot
 
@@ -213,6 +215,51 @@ def test_doctor_tells_what_arm64_needs_and_that_nothing_else_does(
     found = {x["name"]: x for x in json.loads(cohort("doctor", "--json").stdout)["checks"]}
     assert found["arm64"]["ok"]
     assert "apt-get install qemu-system-arm" in found["arm64"]["found"]
+
+
+def test_doctor_tells_what_only_some_commands_need(
+    own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CONTRIBUTING.md says that it tells what a machine lacks."""
+    gone = {"dh", "rsync", "debootstrap", "adb"}
+    monkeypatch.setattr(host, "find", lambda x: None if x in gone else Path("/usr/bin", x))
+    monkeypatch.setattr(deb, "CONFIGS", own_out / "linux-config-6.12")
+    monkeypatch.setattr(deb.flavours, "__defaults__", (own_out / "linux-config-6.12",))
+    monkeypatch.setattr(selftests, "HEADERS", {"mm": {"no/such.h": "libno-dev"}})
+    checks = {check.name: check for check in doctor.checks()}
+    wanted = {
+        "packages": ("cohort kernel deb", "debhelper rsync linux-config-6.12"),
+        "suites": ("cohort suite", "debootstrap rsync libno-dev"),
+        "devices": ("cohort status --on", "adb"),
+    }
+    for name, (command, packages) in wanted.items():
+        check = checks[name]
+        assert (check.ok, check.install) == (True, packages)
+        assert check.found == f"for {command}: apt-get install {packages}"
+    assert checks["gcma"].install is None
+    monkeypatch.setattr(doctor, "checks", lambda: [checks["devices"]])
+    assert cohort("doctor").stdout.startswith("-   devices  for cohort status --on: ")
+
+
+def test_doctor_wants_the_disk_and_the_memory_of_the_tutorial(
+    own_out: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had said ok of too little disk, and had not looked at memory."""
+    text = (paths.ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    asked = re.search(r"(\d+) GB of memory and (\d+) GB of disk", text)
+    assert asked is not None
+    assert asked.groups() == (str(doctor.MEMORY_GB), str(doctor.DISK_GB))
+    free = 14 * doctor.GB
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1 << 20, "SC_PAGE_SIZE": 4096}.get)
+    monkeypatch.setattr(doctor, "checks", lambda: [doctor._disk(), doctor._memory()])
+    done = cohort("doctor")
+    assert done.code == 3
+    assert done.stderr == "cohort: missing, or too little: disk, memory\n"
+    assert f"14 GB free for {own_out}; 15 GB are needed: set COHORT_OUT" in done.stdout
+    assert "no  memory  4.3 GB; 8 GB are needed" in done.stdout
+    monkeypatch.setattr(doctor, "_held_gb", lambda directory: 2.0)
+    assert doctor._disk().ok, "with what the lab has made already"
 
 
 def test_a_kernel_of_another_machine_than_is_asked_for(own_out: Path, cohort: Cohort) -> None:
