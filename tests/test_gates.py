@@ -42,7 +42,7 @@ COMMENTED = sorted(
     )
     for file in folder.rglob("*")
     if file.suffix in {".c", ".h"} or file.name.startswith("Kconfig")
-)
+) + sorted(str(file.relative_to(paths.ROOT)) for file in (paths.ROOT / "src").rglob("*.py"))
 PATCHES = sorted(str(file.relative_to(paths.ROOT)) for file in paths.PATCHES.glob("*/*.patch"))
 # Types of what checkpatch says that are no mistakes here. In all files: the entry in MAINTAINERS is
 # a patch of its own, and a gate's; what stands for a hook, and for a list of which a part is asked,

@@ -1,9 +1,10 @@
-"""What this host bears at a time: its CPUs, and how many guests beside one another."""
+"""How many guests this host bears beside one another."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from cohort.host import cpus
 
 MEMINFO = Path("/proc/meminfo")
 OVERHEAD_MB = 512
@@ -17,11 +18,6 @@ class Load:
 
     threads: int
     memory_mb: int
-
-
-def cpus() -> int:
-    """The CPUs that this process may use, which may be fewer than the host has."""
-    return len(os.sched_getaffinity(0))
 
 
 def guests(loads: Sequence[Load]) -> int:

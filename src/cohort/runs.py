@@ -474,7 +474,7 @@ def _plan(spec: RunSpec, checked: CheckedRun, kernels: dict[KernelSpec, Kernel])
 
 def _execute(plan: Plan, engine: Engine, progress: Progress, stop: threading.Event) -> RunDir:
     path, launches = plan.path, plan.all_launches
-    with host.lock(paths.made("runs", ".locks") / path.name):
+    with host.lock(paths.made("runs", ".locks") / path.name, stop=stop):
         if plan.wanted:
             part = path.with_name(path.name + ".part")
             shutil.rmtree(part, ignore_errors=True)

@@ -69,7 +69,7 @@ def _host(results: Sequence[Result]) -> dict[str, Any]:
         "system": platform.system(),
         "release": platform.release(),
         "machine": platform.machine(),
-        "cpus": os.cpu_count(),
+        "cpus": host.cpus(),
         "memory_mb": os.sysconf(_PAGE_COUNT) * os.sysconf(_PAGE_SIZE) >> 20,
         "versions": results[0].meta.get("versions", {}),
     }

@@ -59,7 +59,12 @@ def make_room(*files: Path | None) -> None:
 
 
 ACCEL = click.option(
-    "--accel", type=click.Choice(ACCELS), default="deterministic", show_default=True
+    "--accel",
+    type=click.Choice(ACCELS),
+    default="deterministic",
+    show_default=True,
+    help="The guest's CPU: deterministic (emulated, counts instructions, repeats), tcg (emulated), "
+    "kvm (the machine's own; refused where it does not work), auto (kvm where it works, else tcg).",
 )
 ARCH = click.option(
     "--arch",
