@@ -32,7 +32,7 @@ def test_a_page_has_its_figures_and_what_they_are_of(made: Home, cohort: Cohort)
     assert "| apps killed (`kills`) | 20 | 20 `none` | 20 ≈ |" in text
     assert "| launch | 10.7 [10.6, 10.7] | 9.6 [9.6, 9.7] `tuned` | 5.4 [5.4, 5.5] ✓ |" in text
     assert "A launch takes 0.56 times as long,\n5.4 ms." in text
-    assert "Commit abcd; phone-2g, 20 launches, 2048 MiB, 2 CPUs;" in text
+    assert "Records `small`: commit abcd; phone-2g, 20 launches, 2048 MiB, 2 CPUs;" in text
     assert "Linux 6.12.7; gcc 4;\nQEMU 1;\nseeds 1, 2: median [least, greatest].\n" in text
     assert "✓ better than best of stock, ✗ worse, ≈ the ranges over the seeds touch." in text
     readme = (made.root / "README.md").read_text()
@@ -125,7 +125,7 @@ def test_a_table_of_schemes_tells_the_commit_of_each(made: Home) -> None:
             *("docs/results/small.md", "✓ |", "✗ |"),
             "launch_ms_p50 of region: the page says 5.4 [5.4, 5.5] ✗, the records 5.4 [5.4, 5.5] ✓",
         ),
-        ("docs/results/small.md", "Commit abcd", "Commit abce", "table small: commit: "),
+        ("docs/results/small.md", "commit abcd", "commit abce", "table small: commit: "),
         ("docs/results/small.md", "# A page", "# Another", "line 2: not what the template says"),
         ("docs/results/small.md", "| launch |", "| launch |\n| more |", "lines of the template"),
         (

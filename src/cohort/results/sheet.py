@@ -308,7 +308,7 @@ class Sheet:
         accels = ", ".join(dict.fromkeys(accelerator_label(record.accel) for record in records))
         of_suite = all(record.seed == NO_SEED for record in records)
         lines = [
-            f"Commit {one('commit')}; {one('workload')}, {one('launches')} "
+            f"Records `{table}`: commit {one('commit')}; {one('workload')}, {one('launches')} "
             f"{'cases' if of_suite else 'launches'}, {one('memory_mb')} MiB, {one('cpus')} CPUs;",
             f"{self.figures.mark(table, 'accel', accels)};",
             f"Linux {one('kernel')}; {one('gcc')};",
