@@ -69,6 +69,11 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def memory() -> int:
+    """Bytes of memory that the kernel has: firmware and graphics keep a part of the machine's."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def find(program: str) -> Path | None:
     """The program's path; sbin is looked at too, which a user's PATH often lacks."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])

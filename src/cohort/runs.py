@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from cohort import capacity, host, named, paths, switches
 from cohort.capacity import Load
-from cohort.errors import CohortError, Failed, GuestError, UsageError
+from cohort.errors import CohortError, Failed, GuestError, Stopped, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone import initramfs, room
@@ -631,7 +631,7 @@ def _raise_first(futures: "Sequence[Future[Any]]") -> None:
     """Raise what went wrong first, not the `Stopped` of runs that were then called off."""
     for future in futures:
         error = future.exception() if future.done() and not future.cancelled() else None
-        if error is not None and not isinstance(error, guest.Stopped):
+        if error is not None and not isinstance(error, Stopped):
             raise error
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cohort import host
-from cohort.errors import Failed, GuestError, MissingTool, UsageError
+from cohort.errors import Failed, GuestError, MissingTool, Stopped, UsageError
 from cohort.vm import devicetree, guest, machine
 from cohort.vm.boot import BOOTS, STALE_BREAKPOINT, Boot, boot
 from cohort.vm.machine import VmSpec
@@ -190,7 +190,7 @@ def test_calling_a_run_off(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> Non
     replace_qemu(monkeypatch, "echo $$ > pid; exec sleep 60")
     stop = threading.Event()
     threading.Timer(0.5, stop.set).start()
-    with pytest.raises(guest.Stopped):
+    with pytest.raises(Stopped):
         guest.run(spec, LIMITS, stop=stop)
     assert_gone(int((spec.run_dir / "pid").read_text()))
 

@@ -25,10 +25,9 @@ from distributed.security import Security
 from cohort import host
 from cohort.cluster import content, job, node
 from cohort.cluster.content import Content
-from cohort.errors import Failed, HostError, UsageError
+from cohort.errors import Failed, HostError, Stopped, UsageError
 from cohort.runs import Ended
 from cohort.vm.boot import Boot, Count
-from cohort.vm.guest import Stopped
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,6 @@
 """What a comparison leaves for other programs, and which runs a verb's last call made."""
 
 import json
-import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,8 +13,6 @@ from cohort.runs import RunDir
 
 COMPARE, SCALE = "compare", "scale"
 """Verbs whose last runs are noted."""
-
-_PAGE_COUNT, _PAGE_SIZE = "SC_PHYS_PAGES", "SC_PAGE_SIZE"
 
 
 def as_object(results: Sequence[Result]) -> dict[str, Any]:
@@ -70,6 +67,6 @@ def _host(results: Sequence[Result]) -> dict[str, Any]:
         "release": platform.release(),
         "machine": platform.machine(),
         "cpus": host.cpus(),
-        "memory_mb": os.sysconf(_PAGE_COUNT) * os.sysconf(_PAGE_SIZE) >> 20,
+        "memory_mb": host.memory() >> 20,
         "versions": results[0].meta.get("versions", {}),
     }

@@ -1,7 +1,6 @@
 """`cohort doctor`: what this host can do, and what to install for the rest."""
 
 import json
-import os
 import platform
 import re
 import shutil
@@ -128,8 +127,8 @@ def _libraries(name: str) -> list[str]:
 
 
 def _memory() -> Check:
-    """Of the machine; firmware and graphics have a part of what it was sold with."""
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GB
+    """What the kernel has, which is less than the machine was sold with."""
+    total = host.memory() / GB
     found = f"{total:.1f} GB"
     enough = round(total) >= MEMORY_GB
     return Check("memory", found if enough else f"{found}; {MEMORY_GB} GB are needed", enough)

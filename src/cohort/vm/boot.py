@@ -41,7 +41,7 @@ def boot(what: Boot, count: Count, stop: threading.Event) -> float:
     """Boot, wait for the end and look at what the run was; returns seconds of wall time.
 
     A guest that QEMU had run a stale breakpoint is booted again, BOOTS times at most. Raises
-    GuestError if the guest fails or is no run of its policy, `guest.Stopped` on `stop`.
+    GuestError if the guest fails or is no run of its policy, `Stopped` on `stop`.
     """
     for _ in range(BOOTS - 1):
         try:

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cohort import host
-from cohort.errors import GuestError
-from cohort.errors import Stopped as Stopped
+from cohort.errors import GuestError, Stopped
 from cohort.vm import devicetree, machine, steady
 from cohort.vm.machine import VmSpec
 
