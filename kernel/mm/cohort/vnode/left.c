@@ -248,7 +248,7 @@ static bool cohort_vnode_below(const struct cohort_vnode *role, const nodemask_t
 	return vn < role;
 }
 
-/* Some node of the role is enough where a role has several. */
+/* A cpuset may have some of the nodes of a role alone. */
 static bool cohort_vnode_cpuset_has(const struct task_struct *thread, const nodemask_t *nodes)
 {
 #ifdef CONFIG_CPUSETS
