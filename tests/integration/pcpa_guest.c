@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/klog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -1013,6 +1014,18 @@ static void limited(void)
 	pause_for_timer();
 }
 
+/* A line of the kernel's log has that. */
+static bool told(const char *text)
+{
+	static char log[1 << 18];
+	int len = klogctl(3, log, sizeof(log) - 1);
+
+	if (len < 0)
+		return false;
+	log[len] = '\0';
+	return strstr(log, text);
+}
+
 static void sizes(void)
 {
 	static const struct {
@@ -1036,6 +1049,9 @@ static void sizes(void)
 	claim(!put(AREA "size", "0") && says("size", "0") && !kb("free_kb"), "it goes");
 	claim(put(AREA "min_order", "9") == -EINVAL && put(AREA "timer_ms", "0") == -EINVAL,
 	      "a wrong order and a wrong time are refused");
+	claim(told("min_order=9: expected 0 to 8; it stays") &&
+	      told("timer_ms=0: expected 1 to ") && told("size=x: expected a size"),
+	      "a message says what was expected");
 	i = heap_alloc("pcpa", 4 * MB);
 	claim((int)i >= 0, "without it the heap is an ordinary one");
 	close(i);

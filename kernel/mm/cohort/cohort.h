@@ -325,14 +325,19 @@ void cohort_owner_switch(struct static_key_false *key, bool on);
 
 /* core/sysfs.c */
 struct attribute_group;
+struct kobj_attribute;
 extern struct kobject *cohort_kobj;
 int cohort_sysfs_init(void);
 int cohort_sysfs_add(const struct attribute_group *group);
-ssize_t cohort_store_switch(const char *buf, size_t len, int (*turn)(bool on));
-ssize_t cohort_store_kb(const char *buf, size_t len, unsigned long *pages,
-			unsigned long min, unsigned long max);
-ssize_t cohort_store_uint(const char *buf, size_t len, unsigned int *value,
-			  unsigned int min, unsigned int max);
+ssize_t cohort_store_switch(const struct kobj_attribute *attr, const char *buf, size_t len,
+			    int (*turn)(bool on));
+ssize_t cohort_store_kb(const struct kobj_attribute *attr, const char *buf, size_t len,
+			unsigned long *pages, unsigned long min, unsigned long max);
+ssize_t cohort_store_uint(const struct kobj_attribute *attr, const char *buf, size_t len,
+			  unsigned int *value, unsigned int min, unsigned int max);
+__printf(3, 4)
+ssize_t cohort_store_refused(const struct kobj_attribute *attr, const char *buf,
+			     const char *expected, ...);
 
 #define COHORT_ATTR_RO(_group, _name)					\
 	static struct kobj_attribute _group##_##_name##_attr =		\
@@ -359,7 +364,7 @@ static ssize_t cohort_##_group##_##_name##_store(struct kobject *kobj,	\
 				      struct kobj_attribute *attr,	\
 				      const char *buf, size_t len)	\
 {									\
-	return cohort_store_switch(buf, len, _turn);			\
+	return cohort_store_switch(attr, buf, len, _turn);		\
 }									\
 COHORT_ATTR_RW(cohort_##_group, _name)
 

@@ -304,7 +304,8 @@ static ssize_t cohort_rightsize_background_adj_store(struct kobject *kobj,
 
 	if (kstrtoint(buf, 10, &adj) || adj < COHORT_BACKGROUND_MIN ||
 	    adj > OOM_SCORE_ADJ_MAX + 1)
-		return -EINVAL;
+		return cohort_store_refused(attr, buf, "%d to %d", COHORT_BACKGROUND_MIN,
+					    OOM_SCORE_ADJ_MAX + 1);
 	WRITE_ONCE(cohort_background_adj, adj);
 	return len;
 }
@@ -320,7 +321,7 @@ static ssize_t cohort_rightsize_read_around_pages_store(struct kobject *kobj,
 							struct kobj_attribute *attr,
 							const char *buf, size_t len)
 {
-	return cohort_store_uint(buf, len, &cohort_read_around_pages, 0, COHORT_READ_AROUND_MAX);
+	return cohort_store_uint(attr, buf, len, &cohort_read_around_pages, 0, COHORT_READ_AROUND_MAX);
 }
 COHORT_ATTR_RW(cohort_rightsize, read_around_pages);
 
