@@ -87,6 +87,8 @@ static void cohort_pcpa_timer_work(struct work_struct *work)
 
 	spin_lock_irqsave(&fsm_lock, flags);
 	again = cohort_pcpa_timeout(&fsm);
+	if (!again)
+		cohort_pcpa_announced_met(LONG_MAX);
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	if (again)
 		cohort_pcpa_set_timer();
@@ -130,6 +132,7 @@ void cohort_pcpa_got(unsigned long pages)
 	spin_lock_irqsave(&fsm_lock, flags);
 	cohort_pcpa_granted(&fsm);
 	spin_unlock_irqrestore(&fsm_lock, flags);
+	cohort_pcpa_announced_met(pages);
 	count_vm_events(COHORT_PCPA_CLIENT, pages);
 }
 

@@ -223,6 +223,7 @@ int cohort_reclaim_init(void);
 void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline, bool spare);
 unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
 void cohort_pcpa_announce(unsigned long pages);
+void cohort_pcpa_announced_met(unsigned long pages);
 
 /* Folios dropped together: one hold of the LRU's lock. */
 #define COHORT_BATCH	64U

@@ -314,7 +314,7 @@ static unsigned long cohort_make_room(unsigned long want, unsigned int order, bo
 	if (!cohort_quick_begin(&job))
 		return 0;
 	room = atomic_long_read(&job.room);
-	if (room >= want || time_before(jiffies, READ_ONCE(barren)))
+	if (room >= want || (waited && time_before(jiffies, READ_ONCE(barren))))
 		return room;
 	cohort_quick_rounds(&job, waited);
 	room = atomic_long_read(&job.room);
@@ -347,11 +347,12 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 
 /* in advance */
 
+/* Pages of announcements, less what clients have been given since. */
 static atomic_long_t announced;
 
 static void cohort_pcpa_announced_work(struct work_struct *work)
 {
-	unsigned long want = atomic_long_xchg(&announced, 0);
+	unsigned long want = atomic_long_read(&announced);
 
 	if (!want || !cohort_pcpa_taking())
 		return;
@@ -361,6 +362,21 @@ static void cohort_pcpa_announced_work(struct work_struct *work)
 	cohort_pcpa_got(0);
 }
 static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
+
+/**
+ * cohort_pcpa_announced_met() - clients were given pages
+ * @pages: how many; LONG_MAX: page cache is back, and what was announced did not come
+ *
+ * Context: any.
+ */
+void cohort_pcpa_announced_met(unsigned long pages)
+{
+	long left = atomic_long_read(&announced);
+
+	while (left > 0 &&
+	       !atomic_long_try_cmpxchg(&announced, &left, max(left - (long)pages, 0L)))
+		;
+}
 
 /**
  * cohort_pcpa_announce() - a client is about to ask for pages

@@ -20,9 +20,6 @@
 
 static const struct file_operations no_fops = {};
 
-/* A turn that outlasts what a busy host does to the case that looks at it. */
-#define LONG_TURN_MS	2000
-
 static u64 size_before;
 static unsigned int timer_before;
 

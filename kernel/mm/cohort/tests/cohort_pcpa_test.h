@@ -12,6 +12,9 @@
 #define AREA_PAGES	(4 * pageblock_nr_pages)
 #define BLOCK_BYTES	((u64)pageblock_nr_pages << PAGE_SHIFT)
 
+/* A client's turn that outlasts what a busy host does to the case that looks at it. */
+#define LONG_TURN_MS	2000
+
 /* A file with nothing but a page cache. */
 struct cohort_pcpa_test_cache {
 	struct file *file;

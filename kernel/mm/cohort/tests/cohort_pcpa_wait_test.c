@@ -272,12 +272,31 @@ static void cohort_pcpa_test_pulled(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/* What one client announces comes on top of another's, though room for that has been made. */
+static void cohort_pcpa_test_two_announced(struct kunit *test)
+{
+	struct cohort_pcpa_test_cache cache;
+	unsigned long want;
+	unsigned int i;
+
+	cohort_pcpa_test_full_begin(test, &cache);
+	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
+	for (want = 512; want <= 1024; want += 512) {
+		cohort_pcpa_announce(512);
+		for (i = 0; i < 500 && cohort_pcpa_test_look().free < want; i++)
+			msleep(20);
+		KUNIT_EXPECT_GE(test, cohort_pcpa_test_look().free, want);
+	}
+	cohort_pcpa_test_full_end(test, &cache);
+}
+
 static struct kunit_case cohort_pcpa_wait_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_locked),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_beside_size),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_own_time),
 	KUNIT_CASE(cohort_pcpa_test_own_turn),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_two_announced),
 	{}
 };
 

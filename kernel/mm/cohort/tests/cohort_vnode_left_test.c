@@ -68,6 +68,36 @@ static void cohort_vnode_test_policies(struct kunit *test)
 	cohort_vnode_set_default(NULL);
 }
 
+/*
+ * A cpuset may confine a process to one node of its role while its pages are in another one.
+ * Where no process is left to kill for that one, this one is.
+ */
+static void cohort_vnode_test_confined(struct kunit *test)
+{
+	const int near = 0, far = MAX_NUMNODES - 1;
+	nodemask_t mask = nodemask_of_node(near), mems = cpuset_current_mems_allowed;
+	nodemask_t confined = nodemask_of_node(far);
+	struct cohort_vnode *vn = &cohort_vnode_test_wide;
+	struct mm_struct *mm;
+	bool found;
+
+	if (cohort_nr_vnodes || far == near || system_state >= SYSTEM_FREEING_INITMEM)
+		kunit_skip(test, "there is a layout, or only one node, or other processes");
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	nodes_or(vn->nodes, mask, confined);
+	vn->nid = near;
+	cohort_vnode_set_default(vn);
+	kthread_use_mm(mm);
+	set_mems_allowed(confined);
+	found = __cohort_vnode_oom_eligible(current, &mask);
+	set_mems_allowed(mems);
+	kthread_unuse_mm(mm);
+	cohort_vnode_set_default(NULL);
+	mmput(mm);
+	KUNIT_EXPECT_TRUE(test, found);
+}
+
 static bool cohort_vnode_test_left(struct mm_struct *mm)
 {
 	return test_and_clear_bit(COHORT_VNODE_LEFT, &mm->flags);
@@ -236,6 +266,7 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 {
 	const int other = MAX_NUMNODES - 1;
 	nodemask_t others = nodemask_of_node(other), both, *target, *bound;
+	nodemask_t mems = cpuset_current_mems_allowed;
 	struct cohort_vnode *vn;
 	int nid = 0;
 
@@ -244,6 +275,12 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 	vn = cohort_vnode_test_layout(test);
 	target = __cohort_vnode_target(MR_MEMORY_HOTPLUG, vn->nid, other, &others);
 	KUNIT_EXPECT_PTR_EQ(test, target, &vn->nodes);
+	/* Nor does room help that the cpuset leaves out. */
+	node_set(other, vn->nodes);
+	set_mems_allowed(others);
+	target = __cohort_vnode_target(MR_MEMORY_HOTPLUG, vn->nid, other, &others);
+	set_mems_allowed(mems);
+	KUNIT_EXPECT_PTR_EQ(test, target, &node_states[N_MEMORY]);
 	/* A role without memory has no room. */
 	vn->nodes = others;
 	vn->nid = other;
@@ -257,6 +294,7 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 
 static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
+	KUNIT_CASE(cohort_vnode_test_confined),
 	KUNIT_CASE(cohort_vnode_test_raised),
 	KUNIT_CASE(cohort_vnode_test_journal),
 	KUNIT_CASE(cohort_vnode_test_moves),

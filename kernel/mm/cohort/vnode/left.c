@@ -356,7 +356,8 @@ static bool cohort_vnode_left_victim(struct mm_struct *mm, const struct cohort_v
 {
 	bool below = cohort_vnode_below(role, nodes);
 
-	return cohort_vnode_left_much(mm, nodes, below) || (below && cohort_vnode_deserted(nodes));
+	return cohort_vnode_left_much(mm, nodes, below) ||
+	       ((below || nodes_intersects(role->nodes, *nodes)) && cohort_vnode_deserted(nodes));
 }
 
 /**
@@ -365,8 +366,9 @@ static bool cohort_vnode_left_victim(struct mm_struct *mm, const struct cohort_v
  * @nodemask: the nodes that are short of memory
  *
  * One that was killed is waited for: it has no address space of its own while its pages are
- * freed.  One that has left a role may have much in the nodes it left; where no other process
- * of them is left to kill, it is a victim whatever it has there, if it left for less trust.
+ * freed.  One that has left a role may have much in the nodes it left, and so may one whose cpuset
+ * or policy has other nodes of its role now; where no other process of them is left to kill, it
+ * is a victim whatever it has there, if it did not leave for more trust.
  *
  * Context: any that may take the task lock; sleeps not.
  * Return: false for one that lives in other nodes.
@@ -387,7 +389,8 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 		mm = alive->mm;
 	said = cohort_vnode_said(mm);
 	role = cohort_vnode_by_cpuset(alive ?: task, said);
-	left = mm && (role != said || cohort_vnode_has_left(alive ?: task, mm));
+	left = mm && (role != said || nodes_intersects(role->nodes, short_of) ||
+		      cohort_vnode_has_left(alive ?: task, mm));
 	in_use = mm && mmget_not_zero(mm);
 	if (alive)
 		task_unlock(alive);

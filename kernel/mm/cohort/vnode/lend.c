@@ -68,6 +68,19 @@ struct lend_turn {
 
 static DEFINE_PER_CPU(struct lend_turn, lend_turn);
 
+/**
+ * struct lend_take - what one taking-back is to bring
+ * @want: pages
+ * @got: of these, dropped so far
+ * @looked: lent pages that were looked at for that
+ * @deadline: in jiffies, when it ends with less
+ * @spare: what memory.min protects stays lent
+ */
+struct lend_take {
+	unsigned long want, got, looked, deadline;
+	bool spare;
+};
+
 DEFINE_STATIC_KEY_FALSE(cohort_lend_key);
 
 static bool lending;
@@ -274,8 +287,8 @@ static unsigned long cohort_lend_drop(struct pglist_data *pgdat, struct list_hea
 }
 
 /* Up to a batch of lent pages between two frames; where to go on in @pfn. */
-static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned long *pfn,
-					    unsigned long end, bool spare)
+static void cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned long *pfn,
+				   unsigned long end, struct lend_take *take)
 {
 	unsigned long nr = 0, mapped = 0, looks = LEND_LOOKS;
 	struct page *page;
@@ -286,53 +299,64 @@ static unsigned long cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned 
 		if (*pfn >= end)
 			break;
 		page = pfn_to_page(*pfn);
+		take->looked++;
 		/* The spans of nodes may overlap. */
 		if (page_to_nid(page) != pgdat->node_id || !cohort_lend_isolate(page, &list))
 			continue;
 		nr++;
 		mapped += page_mapped(page);
 	}
-	return nr ? cohort_lend_drop(pgdat, &list, spare) : 0;
+	if (nr)
+		take->got += cohort_lend_drop(pgdat, &list, take->spare);
 }
 
-static bool cohort_lend_over(unsigned long deadline)
+static bool cohort_lend_over(const struct lend_take *take)
 {
-	return time_after(jiffies, deadline) || fatal_signal_pending(current);
+	return take->got >= take->want || time_after(jiffies, take->deadline) ||
+	       fatal_signal_pending(current);
 }
 
 /* One round over the lent pages of a node at most. */
-static unsigned long cohort_lend_take_from_node(struct cohort_vnode *vn, struct pglist_data *pgdat,
-						unsigned long want, unsigned long deadline,
-						bool spare)
+static void cohort_lend_take_from_node(struct cohort_vnode *vn, struct pglist_data *pgdat,
+				       struct lend_take *take)
 {
 	unsigned long start = pgdat->node_start_pfn;
 	unsigned long end = pgdat_end_pfn(pgdat);
-	unsigned long from = READ_ONCE(vn->hand), pfn, got = 0;
+	unsigned long from = READ_ONCE(vn->hand), pfn;
 
 	if (from < start || from >= end)
 		from = start;
-	for (pfn = from; pfn < end && got < want && !cohort_lend_over(deadline); cond_resched())
-		got += cohort_lend_drop_batch(pgdat, &pfn, end, spare);
-	if (pfn >= end && got < want && atomic_long_read(&vn->lent) > 0)
-		for (pfn = start; pfn < from && got < want && !cohort_lend_over(deadline);
-		     cond_resched())
-			got += cohort_lend_drop_batch(pgdat, &pfn, from, spare);
+	for (pfn = from; pfn < end && !cohort_lend_over(take); cond_resched())
+		cohort_lend_drop_batch(pgdat, &pfn, end, take);
+	if (pfn >= end && atomic_long_read(&vn->lent) > 0)
+		for (pfn = start; pfn < from && !cohort_lend_over(take); cond_resched())
+			cohort_lend_drop_batch(pgdat, &pfn, from, take);
 	WRITE_ONCE(vn->hand, pfn);
-	return got;
 }
 
-static unsigned long cohort_lend_take_from(struct cohort_vnode *vn, unsigned long want,
-					   unsigned long deadline, bool spare)
+/* The node in which taking back goes on. */
+static int cohort_lend_first(const struct cohort_vnode *vn)
 {
-	unsigned long got = 0;
+	unsigned long hand = READ_ONCE(vn->hand);
 	int nid;
 
-	lru_add_drain();
 	for_each_node_mask(nid, vn->nodes)
-		if (got < want && atomic_long_read(&vn->lent) > 0)
-			got += cohort_lend_take_from_node(vn, NODE_DATA(nid), want - got, deadline,
-							  spare);
-	return got;
+		if (hand >= NODE_DATA(nid)->node_start_pfn && hand < pgdat_end_pfn(NODE_DATA(nid)))
+			return nid;
+	return first_node(vn->nodes);
+}
+
+static void cohort_lend_take_from(struct cohort_vnode *vn, struct lend_take *take)
+{
+	int first = cohort_lend_first(vn), nid = first;
+
+	lru_add_drain();
+	do {
+		if (cohort_lend_over(take) || atomic_long_read(&vn->lent) <= 0)
+			return;
+		cohort_lend_take_from_node(vn, NODE_DATA(nid), take);
+		nid = next_node_in(nid, vn->nodes);
+	} while (nid != first);
 }
 
 /* Until the owner has what it keeps, or all of it if lending was switched off. */
@@ -346,26 +370,50 @@ static void cohort_lend_take_back_work(struct work_struct *work)
 
 		if (!READ_ONCE(lending))
 			want = atomic_long_read(&vn->lent);
-		if (want > 0 && atomic_long_read(&vn->lent) > 0)
-			cohort_lend_take_from(vn, want, jiffies + MAX_JIFFY_OFFSET,
-					      READ_ONCE(lending) && cohort_protect(false));
+		if (want > 0 && atomic_long_read(&vn->lent) > 0) {
+			struct lend_take take = {
+				.want = want,
+				.deadline = jiffies + MAX_JIFFY_OFFSET,
+				.spare = READ_ONCE(lending) && cohort_protect(false),
+			};
+
+			cohort_lend_take_from(vn, &take);
+		}
 	}
 }
 
-/*
- * For the owner of a node.  Of what is lent, that which memory.min protects goes last: the owner's
- * own processes would be killed for it.
- */
-static unsigned long cohort_lend_take_for(struct cohort_vnode *vn, unsigned long want)
+/* Has all that is lent been looked at since something was last dropped, over several requests? */
+static bool cohort_lend_exhausted(struct cohort_vnode *vn, const struct lend_take *take)
 {
-	bool spare = cohort_protect(false);
-	unsigned long got;
+	unsigned long looked = take->got ? 0 : READ_ONCE(vn->in_vain) + take->looked;
 
-	got = cohort_lend_take_from(vn, want, jiffies + msecs_to_jiffies(LEND_MS), spare);
-	if (spare && got < want)
-		got += cohort_lend_take_from(vn, want - got, jiffies + msecs_to_jiffies(LEND_MS),
-					     false);
-	return got;
+	WRITE_ONCE(vn->in_vain, looked);
+	return !cohort_lend_over(take) || (long)looked >= atomic_long_read(&vn->lent);
+}
+
+/*
+ * For the owner of a node.  Of what is lent, that which memory.min protects goes last, when there
+ * is nothing else: the owner's own processes would be killed for it.  *@more tells that a look at
+ * the rest is to come.
+ */
+static unsigned long cohort_lend_take_for(struct cohort_vnode *vn, unsigned long want, bool *more)
+{
+	struct lend_take take = {
+		.want = want,
+		.deadline = jiffies + msecs_to_jiffies(LEND_MS),
+		.spare = cohort_protect(false),
+	};
+
+	cohort_lend_take_from(vn, &take);
+	if (!take.spare || take.got >= want)
+		return take.got;
+	*more = !cohort_lend_exhausted(vn, &take);
+	if (!*more) {
+		take.deadline = jiffies + msecs_to_jiffies(LEND_MS);
+		take.spare = false;
+		cohort_lend_take_from(vn, &take);
+	}
+	return take.got;
 }
 
 /**
@@ -381,6 +429,7 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	const gfp_t reclaim = __GFP_DIRECT_RECLAIM | __GFP_FS | __GFP_IO;
 	struct cohort_vnode *vn;
 	unsigned long want = max(2UL << order, 4UL * LEND_BATCH), got, stall;
+	bool more = false;
 
 	if (!in_task() || (current->flags & PF_MEMALLOC))
 		return false;
@@ -395,14 +444,14 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 		return false;
 	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(gfp);
-	got = cohort_lend_take_for(vn, want);
+	got = cohort_lend_take_for(vn, want, &more);
 	fs_reclaim_release(gfp);
 	psi_memstall_leave(&stall);
 	/*
 	 * What is still lent its borrowers hold, or it takes long to unmap: a trickle of it is
 	 * not worth a walk for each page.
 	 */
-	if (got < want && atomic_long_read(&vn->lent) > 0)
+	if (got < want && !more && atomic_long_read(&vn->lent) > 0)
 		WRITE_ONCE(vn->barren, jiffies + LEND_BARREN);
 	return got > 0;
 }

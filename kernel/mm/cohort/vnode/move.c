@@ -19,13 +19,15 @@
 #include "../host/migrate.h"
 #include "vnode.h"
 
-/* For pages as most are, which may be in ZONE_NORMAL at the highest. */
+/* For pages as most are, which may be in ZONE_NORMAL at the highest, where the cpuset allows it. */
 static bool cohort_vnode_has_room(const struct cohort_vnode *vn)
 {
 	struct zone *zone;
 
 	for_each_populated_zone(zone)
-		if (node_isset(zone_to_nid(zone), vn->nodes) && zone_idx(zone) <= ZONE_NORMAL &&
+		if (node_isset(zone_to_nid(zone), vn->nodes) &&
+		    node_isset(zone_to_nid(zone), cpuset_current_mems_allowed) &&
+		    zone_idx(zone) <= ZONE_NORMAL &&
 		    zone_watermark_ok(zone, 0, high_wmark_pages(zone), ZONE_NORMAL, 0))
 			return true;
 	return false;
@@ -52,7 +54,7 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 	bool there = vn && nodes_intersects(vn->nodes, cpuset_current_mems_allowed);
 
 	if (reason == MR_MEMORY_HOTPLUG)
-		return there && cohort_vnode_has_room(vn) ? &vn->nodes : &node_states[N_MEMORY];
+		return vn && cohort_vnode_has_room(vn) ? &vn->nodes : &node_states[N_MEMORY];
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
 		    reason != MR_SYSCALL))
 		return nodemask;

@@ -29,6 +29,7 @@
  * @cpus: online CPUs of these nodes; changes in CPU hotplug callbacks
  * @lent: its pages that hold page cache of others
  * @hand: frame where taking them back goes on; any value will do
+ * @in_vain: lent pages that requests have looked at since one of them was last dropped
  * @barren: jiffies before which requests for its memory do not look for them again
  * @unusable_pct: share of its free memory that may be in pieces below order 4
  *	before kcompactd compacts it, percent; 0: as the kernel does
@@ -46,6 +47,7 @@ struct cohort_vnode {
 	struct cpumask cpus;
 	atomic_long_t lent;
 	unsigned long hand;
+	unsigned long in_vain;
 	unsigned long barren;
 	unsigned int unusable_pct;
 	int tidy_wait, tidy_defer;
