@@ -30,6 +30,7 @@ from cohort.phone.workload import Workload, all_launches, load_workload, render_
 from cohort.policy import MOST_MEMORY_MB, Policy
 from cohort.results.metrics import compute_metrics
 from cohort.results.record_schema import BAD_BYTES, check_file
+from cohort.units import PAGE
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
 from cohort.vm.boot import Boot, Count, boot
@@ -112,7 +113,7 @@ class RunSpec:
     fresh: bool = False
     one_commit: bool = False
     arch: str = "x86_64"
-    page_size: int = machine.PAGE
+    page_size: int = PAGE
 
     def __post_init__(self) -> None:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from cohort import named
 from cohort.errors import UsageError
-from cohort.vm.machine import PAGE
+from cohort.units import KIB, MIB, PAGE
 
-MIB = 1 << 20
-UNITS = {"": 1, "K": 1 << 10, "M": MIB, "G": 1 << 30}
+UNITS = {"": 1, "K": KIB, "M": MIB, "G": 1 << 30}
 PAGEBLOCK = 2 * MIB
 """A huge page, with pages of 4 KiB: areas begin and end at a multiple."""
 PAGEBLOCK_16K = 32 * MIB

@@ -10,7 +10,7 @@ import pytest
 
 from cohort import host
 from cohort.kernel.build import Kernel
-from cohort.vm.machine import PAGE
+from cohort.units import PAGE
 from tests_support import SmallGuest, at_night, small_guest
 
 pytestmark = pytest.mark.integration

@@ -13,10 +13,10 @@ from cohort.results.catalogue import BY_NAME
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
 from cohort.runs import RunSpec, check_run
+from cohort.units import MIB
 
 Record = dict[str, Any]
 
-MIB = 1 << 20
 VM = {
     "nr_file_pages": (0, 1024, 1536, 2048),
     "nr_shmem": (0, 256, 256, 256),

@@ -23,8 +23,8 @@ from cohort.results.scale import (
     rows,
 )
 from cohort.results.spread import Spread
+from cohort.units import LARGE_PAGE
 from cohort.verbs.scale import show_counted, show_rates
-from cohort.vm.machine import LARGE_PAGE
 from made_runs import END
 from tests_support import Outcome, scale_lock, scale_step
 

@@ -26,9 +26,10 @@ from cohort.suites import results, runner
 from cohort.suites.results import Outcome
 from cohort.suites.runner import Plan
 from cohort.suites.schema import COMMAND_CHARS, load_directory
+from cohort.units import LARGE_PAGE
 from cohort.verbs import suite as verb
 from cohort.vm import guest
-from cohort.vm.machine import LARGE_PAGE, VmSpec
+from cohort.vm.machine import VmSpec
 from made_suites import SUITE, begin, end
 from tests_support import Outcome as Ended
 from tests_support import may_lock

@@ -24,8 +24,8 @@ from cohort.tune import (
     uses_area,
     whole_sizes,
 )
+from cohort.units import LARGE_PAGE, PAGE
 from cohort.verbs.tune import parse_sizes, show
-from cohort.vm.machine import LARGE_PAGE, PAGE
 from tests_support import Outcome
 
 

@@ -18,7 +18,7 @@ from cohort import host, paths
 from cohort.errors import BuildError, UsageError
 from cohort.kernel import config, identity, overlay, source
 from cohort.log import Update
-from cohort.vm.machine import LARGE_PAGE, PAGE
+from cohort.units import LARGE_PAGE, PAGE
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,8 @@ from cohort.errors import UsageError
 from cohort.phone import bench, limits
 from cohort.phone.schema import App, Category, Process, Workload
 from cohort.phone.sequence import MASK, all_launches, launch_sequence, rounds_end
-from cohort.vm.machine import PAGE
+from cohort.units import MIB, PAGE
 
-MIB = 1 << 20
 ZRAM = "zram0"
 DISK = "/sys/block/dm-0/"  # knobs of the phone's storage
 READ_AHEAD = f"{DISK}queue/read_ahead_kb"

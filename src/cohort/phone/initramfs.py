@@ -10,7 +10,7 @@ from cohort import host, paths
 from cohort.errors import BuildError
 from cohort.kernel.build import find_arch
 from cohort.phone import programs
-from cohort.vm.machine import PAGE
+from cohort.units import PAGE
 
 CONF = "phone.conf"
 """What the phone is told, in its archive."""

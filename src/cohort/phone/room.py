@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from cohort.errors import UsageError
 from cohort.phone.schema import App, Workload
 from cohort.phone.workload import load_workload, workload_names
+from cohort.units import PAGE
 
 KERNEL_MB = 48
 """The kernel itself, the guest's program, and what both have allocated after boot."""
@@ -12,7 +13,7 @@ NATIVE = 5
 """Processes that are the guest's own: zygote, activity manager, buffer service, lmkd, churn."""
 PROCESS_MB = 1
 """Page tables, stacks and kernel objects of a process."""
-PAGE_BYTES, STRUCT_PAGE_BYTES = 4096, 64
+STRUCT_PAGE_BYTES = 64
 
 
 def check(workload: Workload, memory_mb: int, where: str, reserved_mb: int = 0) -> None:
@@ -78,5 +79,5 @@ def _memory_mb(workload: Workload, heaps: int, held: int) -> int:
     """The memory for so much, with the kernel's notes of each page and zram's share of heaps."""
     if (swap := workload.swap) is not None:
         swapped = min(heaps // 2, swap.zram_mb.value)  # the other half is in use
-        heaps -= swapped - swapped * swap.noise_bytes.value // PAGE_BYTES
-    return (heaps + held) * PAGE_BYTES // (PAGE_BYTES - STRUCT_PAGE_BYTES)
+        heaps -= swapped - swapped * swap.noise_bytes.value // PAGE
+    return (heaps + held) * PAGE // (PAGE - STRUCT_PAGE_BYTES)

@@ -7,7 +7,7 @@ import pandas as pd
 from cohort.errors import CohortError
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import MIB, PAGE
+from cohort.units import MIB, PAGE
 
 _NAMES = tuple(m.name for m in METRICS if m.name.startswith(("sysbench_", "fio_")))
 _SYSBENCH = re.compile(r"total time:\s+([0-9.]+)s")

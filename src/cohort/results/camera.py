@@ -7,7 +7,8 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import MIB, PAGE, Frames, find_us, piece_pages, piece_shares
+from cohort.results.frames import Frames, find_us, piece_pages, piece_shares
+from cohort.units import MIB, PAGE
 
 CAMERA_GROUP = "Camera and its neighbours"
 AREA_GROUP = "Page-cache-preferred area"

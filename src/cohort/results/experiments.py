@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from cohort.results.catalogue import METRICS, ORDERS
-from cohort.results.frames import MIB, Floats, Frames, pages_by_order
+from cohort.results.frames import Floats, Frames, pages_by_order
+from cohort.units import MIB
 
 Number = float | int | None
 

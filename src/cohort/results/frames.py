@@ -10,10 +10,8 @@ import pandas as pd
 
 from cohort.errors import CohortError
 from cohort.results.catalogue import ORDERS
+from cohort.units import PAGE
 
-PAGE = 4096
-"""Bytes of the smallest page a machine has, and of a block of order 0."""
-MIB = 1 << 20
 PARKED = ("nr_cohort_owned", "nr_cohort_reserved", "nr_cohort_free")
 """Counters of free pages with an owner; older kernels hid them, and have the last alone."""
 PIECE_PAGES = {"o8": 256, "o4": 16, "o0": 1}

@@ -11,9 +11,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cohort.results.frames import PAGE
 from cohort.results.night import by_night
 from cohort.results.runs import Result, policies_of
+from cohort.units import PAGE
 
 TIMES = 4
 """Maps shown of each policy, spread over the run."""

@@ -18,7 +18,6 @@ from cohort.results.experiments import (
     without_clock,
 )
 from cohort.results.frames import (
-    MIB,
     Floats,
     Frames,
     find_us,
@@ -33,6 +32,7 @@ from cohort.results.oem import oem_metrics
 from cohort.results.roles import role_metrics
 from cohort.results.sizes import size_metrics
 from cohort.results.usage import usage_metrics
+from cohort.units import MIB
 
 OF_SUITES = tuple(
     metric.name

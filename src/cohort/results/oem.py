@@ -5,7 +5,8 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import PAGE, Frames
+from cohort.results.frames import Frames
+from cohort.units import PAGE
 
 GROUP = "What device makers judge by"
 

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from cohort.results.frames import PAGE
 from cohort.results.memory_map import draw_maps
 from cohort.results.runs import Result, policies_of
+from cohort.units import PAGE
 
 UI_ORDERS = (2, 4, 6, 8)
 

@@ -14,7 +14,7 @@ from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results.experiments import Number
 from cohort.results.runs import ONE_BUILD, Result
-from cohort.vm.machine import PAGE
+from cohort.units import PAGE
 
 NO_SEED = 0
 """Of a suite's run, in which nothing is drawn."""

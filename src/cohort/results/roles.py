@@ -5,13 +5,8 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import (
-    MIB,
-    Floats,
-    Frames,
-    all_free_pages,
-    unusable_index,
-)
+from cohort.results.frames import Floats, Frames, all_free_pages, unusable_index
+from cohort.units import KIB, MIB
 
 TRUSTED = "trusted"
 """Every other role is one of the untrusted."""
@@ -24,8 +19,6 @@ TRUSTED_APPS = ("phone", "sms")
 
 PIECE_ORDERS = (0, 10)
 """The orders of which the VNODE paper counts free pieces."""
-
-KIB = 1024
 
 ROLE_GROUP = "Trusted and untrusted apps"
 

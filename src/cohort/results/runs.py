@@ -10,7 +10,7 @@ from cohort.errors import UsageError
 from cohort.results.experiments import Number
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import Series, compute_series
-from cohort.vm.machine import PAGE
+from cohort.units import PAGE
 
 ACCELERATORS = {
     "deterministic": "deterministic (QEMU TCG under -icount: virtual time, 1 ns an instruction)",

@@ -8,7 +8,6 @@ import pandas as pd
 
 from cohort.results.catalogue import ORDERS
 from cohort.results.frames import (
-    MIB,
     Floats,
     Frames,
     all_free_pages,
@@ -19,6 +18,7 @@ from cohort.results.frames import (
     read_frames,
     unusable_index,
 )
+from cohort.units import MIB
 
 Series = dict[str, list[Any]]
 

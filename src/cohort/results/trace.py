@@ -17,15 +17,9 @@ from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
 from cohort import host
 from cohort.results.catalogue import ORDERS
-from cohort.results.frames import (
-    LARGER_PAGES,
-    PAGE,
-    PARKED,
-    PIECE_PAGES,
-    free_by_order,
-    in_small_pages,
-)
+from cohort.results.frames import LARGER_PAGES, PARKED, PIECE_PAGES, free_by_order, in_small_pages
 from cohort.results.runs import FinishedRun
+from cohort.units import PAGE
 
 COUNT, BYTES = CounterDescriptor.UNIT_COUNT, CounterDescriptor.UNIT_SIZE_BYTES
 

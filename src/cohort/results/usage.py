@@ -7,7 +7,8 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import MIB, Frames, all_free_pages
+from cohort.results.frames import Frames, all_free_pages
+from cohort.units import MIB
 
 _TICKS_PER_S = 100  # of /proc/stat
 _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")

@@ -13,6 +13,7 @@ from cohort.results.runs import Result, measure
 from cohort.results.spread import Spread, spread
 from cohort.runs import RunDir, RunSpec
 from cohort.study.schema import Column, Study
+from cohort.units import PAGE
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Options:
     one_commit: bool = False
     labels: Sequence[str] = ()
     arch: str = "x86_64"
-    page_size: int = 4096
+    page_size: int = PAGE
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from cohort.runs import Engine, Here
 from cohort.suites import results
 from cohort.suites.results import LEAKS, Case, Outcome
 from cohort.suites.schema import Suite
+from cohort.units import PAGE
 from cohort.vm import guest, machine
 from cohort.vm.boot import Boot, Count
 from cohort.vm.machine import VmSpec
@@ -49,7 +50,7 @@ class Machine:
     cpus: int
     memory_mb: int
     debug: bool
-    page_size: int = machine.PAGE
+    page_size: int = PAGE
     config: str | None = None
 
     def check(self, policy: Policy) -> None:

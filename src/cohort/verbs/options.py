@@ -9,7 +9,7 @@ import click
 
 from cohort import host
 from cohort.errors import UsageError
-from cohort.vm.machine import LARGE_PAGE, PAGE
+from cohort.units import LARGE_PAGE, PAGE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -34,9 +34,6 @@ CMDLINE = (
     *("panic=-1", "oops=panic"),
 )
 
-PAGE, LARGE_PAGE = 4096, 16384
-"""Bytes of a page of a machine, and of one whose kernel was made for larger ones."""
-
 PORT = "org.cohort.records"
 PMEM = "/dev/pmem0"
 SECTOR = 512
