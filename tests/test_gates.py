@@ -53,6 +53,16 @@ STYLE = ("FILE_PATH_CHANGES", "MACRO_ARG_UNUSED")
 AROUND = ("SYMBOLIC_PERMS",)
 # In variants of patches, which are no mails: the place that one is for is a line as long as it is.
 NO_MAIL = ("MISSING_SIGN_OFF", "COMMIT_LOG_LONG_LINE")
+PAGE_LINES = 200
+# A page that `cohort results` makes of a template begins so. Those of results have their own test.
+MADE = "<!-- Made by `cohort results` of "
+WRITTEN = sorted(
+    str(page.relative_to(paths.ROOT))
+    for page in (paths.ROOT / "docs").rglob("*.md")
+    if not page.read_text(encoding="utf-8").startswith(MADE)
+)
+# Pages that are longer, and why.
+LONG = {"docs/reference/metrics.md": "the list of all metrics, in which a name is looked up"}
 SHELL = [
     paths.ROOT / ".ci" / "run",
     *sorted(paths.ROOT.glob("tests/**/*.sh")),
@@ -152,6 +162,14 @@ def test_pages_of_results_are_their_records() -> None:
 def test_the_newest_commit_of_the_history_is_within_its_bounds() -> None:
     """The runs take ten minutes: what is compared by day is what was kept of them."""
     assert pages.losses(pages.Home(paths.ROOT)) == []
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_page_written_by_hand_is_short(name: str) -> None:
+    """One that is longer has two subjects, and is two pages; a page of `LONG` is in fact long."""
+    lines = (paths.ROOT / name).read_text(encoding="utf-8").splitlines()
+    assert (len(lines) > PAGE_LINES) == (name in LONG), len(lines)
 
 
 @pytest.mark.gate

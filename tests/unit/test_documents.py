@@ -18,7 +18,7 @@ PAGES = sorted(
 RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
 LINES, COLUMNS = 200, 100
 WIDE = {
-    *(ROOT / "docs" / "how-to").glob("*.md"),
+    *(page for page in (ROOT / "docs/how-to").glob("*.md") if not page.stem.endswith("suite")),
     *(ROOT / "docs/decisions" / f"{x}.md" for x in ("findings", "owned-blocks", "suites")),
     ROOT / "docs/decisions/pcpa-on-6.12.md",
     ROOT / "CHANGELOG.md",

@@ -52,9 +52,10 @@ def test_a_directory_is_a_suite_of_its_programs(tmp_path: Path) -> None:
     assert load_directory(TWO, "two").files == TWO
 
 
-def test_suites_of_the_guide_are_well_formed(tmp_path: Path) -> None:
-    """Its examples, each with the scripts that it shows for them."""
-    text = (paths.ROOT / "docs" / "how-to" / "run-a-suite.md").read_text(encoding="utf-8")
+def test_suites_of_the_guides_are_well_formed(tmp_path: Path) -> None:
+    """Their examples, each with the scripts that it shows for them."""
+    pages = [paths.ROOT / "docs/how-to" / f"{x}-suite.md" for x in ("write-a", "run-a-public")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     found = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert len(found) > 4
     for written in found:
