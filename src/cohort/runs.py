@@ -9,7 +9,7 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from cohort import capacity, host, named, paths, switches
 from cohort.capacity import Load
-from cohort.errors import CohortError, Failed, GuestError, Stopped, UsageError
+from cohort.errors import BuildError, CohortError, Failed, GuestError, Stopped, UsageError
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone import initramfs, room
@@ -96,8 +96,8 @@ class RunSpec:
 
     `change` replaces numbers of the workload by their dotted keys. `cmdline` is added to the guest
     kernel's command line after the policy's. `kernel` is None for the build the policy names
-    for `arch` and pages of `page_size` bytes. `fresh` runs again even if the result is there, and
-    `one_commit` refuses one that is there and of another commit.
+    for `arch` and pages of `page_size` bytes, of `tree` or the fetched one. `fresh` runs again even
+    if the result is there, and `one_commit` refuses one that is there and of another commit.
     """
 
     policy: Policy
@@ -114,6 +114,7 @@ class RunSpec:
     one_commit: bool = False
     arch: str = "x86_64"
     page_size: int = PAGE
+    tree: Path | None = None
 
     def __post_init__(self) -> None:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
@@ -138,7 +139,7 @@ class RunSpec:
         """The kernel to build for this run."""
         if self.kernel is not None:
             return self.kernel
-        return KernelSpec.variant(self.policy.kernel, self.arch, page_size=self.page_size)
+        return KernelSpec.variant(self.policy.kernel, self.arch, self.tree, self.page_size)
 
     @property
     def config(self) -> str | None:
@@ -355,10 +356,24 @@ def together(calls: Sequence[Callable[[threading.Event], Made]], width: int) -> 
 
 
 def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
-    """Build the kernels of all specs, each once."""
+    """Build the kernels of all specs, each once. BuildError if they are not all of one source."""
     wanted = list(dict.fromkeys(spec.kernel_spec for spec in specs))
     with show_progress() as board:
-        return {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
+        built = {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
+    _check_trees(built)
+    return built
+
+
+def _check_trees(built: Mapping[KernelSpec, Kernel]) -> None:
+    """BuildError if a tree was edited between two kernels that were built of it: what their runs
+    differ in would not be the policies."""
+    ids: dict[Path | None, str] = {}
+    for spec, kernel in built.items():
+        if ids.setdefault(spec.tree, kernel.tree_id) != kernel.tree_id:
+            raise BuildError(
+                f"{spec.tree or 'the kernel part'} changed while kernels were built of it",
+                "leave it as it is until all are built, and call the command again",
+            )
 
 
 @dataclass(frozen=True)
@@ -576,6 +591,7 @@ def meta_of(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
         "arch": plan.kernel.arch,
         "page_size": plan.page_size,
         "kernel_configs": list(spec.kernel_spec.configs),
+        "tree": None if spec.kernel_spec.tree is None else str(spec.kernel_spec.tree.resolve()),
         "config": spec.config,
         "versions": {
             "qemu": plan.identity["qemu"],

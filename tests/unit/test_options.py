@@ -136,6 +136,14 @@ def test_what_only_counts_lists_no_hunks(word: str, cohort: Callable[..., Outcom
     assert (done.code, f"{word} does not go with --frozen" in done.stderr) == (2, True)
 
 
+def test_a_tree_is_asked_for_alike_on_every_verb_that_makes_runs() -> None:
+    said = {verb: option.help for word, verb, option in words() if word == "--tree"}
+    assert {said.pop(verb) for verb in MAKE_RUNS} == {
+        "Another kernel tree, patched [default: the fetched one]."
+    }
+    assert all(verb.startswith("kernel ") for verb in said)
+
+
 @pytest.mark.parametrize("option", ["--arch", "--page-size"])
 def test_all_that_boot_a_guest_have_all_machines(option: str) -> None:
     assert {name for word, name, _ in words() if word == option} == {*MAKE_RUNS, "suite"}

@@ -55,6 +55,7 @@ def test_what_cannot_be_had_again_is_refused(
     assert "mine is no policy of policies/" in refused(policy="mine")
     assert "was run with --append 'a b'" in refused(cmdline=["a b"])
     assert "was run with --config base,x86_64,lab" in refused(config="base,x86_64,lab")
+    assert "none-s1 was run with --tree /vendor, which is in no commit" in refused(tree="/vendor")
     assert "mine is no workload of workloads/" in refused(workload="mine")
     changed = "workloads/phone-2g.toml says something else than when phone-2g-none-s1 was run"
     cost = {**meta["storage"], "read_us": 1}

@@ -218,6 +218,17 @@ def test_what_a_run_was_asked_for_besides_its_policy_is_in_all_or_in_none(
     check_comparable([told("none", "cdef", kernel=KernelSpec.from_fragments(fragments)), debug])
 
 
+def test_one_kernel_is_one_whichever_policy_has_it_as_its_own(
+    told: Callable[..., Result],
+) -> None:
+    """As of `cohort compare none none-order9 --config` with the fragments of the second."""
+    kernel = KernelSpec.variant("order9")
+    both = [told(name, "cdef", kernel=kernel) for name in ("none", "none-order9")]
+    assert [run.meta["config"] for run in both] == [",".join(kernel.configs), None]
+    check_comparable(both)
+    check_comparable(both, built_now=True)
+
+
 def test_what_is_of_the_policy_is_no_difference(told: Callable[..., Result]) -> None:
     """Its own kernel, also where that was named, and its own words on the command line."""
     own = KernelSpec.from_fragments("base,x86_64,lab,cohort,order9")

@@ -136,10 +136,11 @@ def _own_launches(spec: RunSpec) -> int:
 
 
 def _check_column(result: Result, spec: RunSpec, where: str) -> None:
-    """UsageError if a study's column is of another policy or command line by now."""
+    """UsageError if a study's column is of another policy, command line or kernel by now."""
     meta = result.meta
-    now = (spec.policy.name, spec.policy.digest[:16], list(spec.cmdline))
-    if now != (meta["policy"], meta["policy_id"], meta.get("cmdline", [])):
+    now = (spec.policy.name, spec.policy.digest[:16], list(spec.cmdline), spec.config)
+    run = (meta["policy"], meta["policy_id"], meta.get("cmdline", []), meta.get("config"))
+    if now != run:
         raise UsageError(f"{where}: says something else than when {_of(result)} was run", AGAIN)
 
 

@@ -71,6 +71,11 @@ def of_result(result: Result, label: str, command: str) -> Record:
     versions = meta["versions"]
     commit = str(versions["cohort_git"])
     check_commit(path.name, commit)
+    if tree := meta.get("tree"):
+        raise UsageError(
+            f"{path.name} was run with --tree {tree}, which is in no commit of this repository",
+            "keep its directory, or make the run without, with --fresh",
+        )
     return Record(
         label=label,
         policy=result.policy,

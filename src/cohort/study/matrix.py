@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from cohort import named, runs, tomlfile
 from cohort.errors import UsageError
+from cohort.kernel.build import KernelSpec
 from cohort.policy import Policy, load_policy
 from cohort.results.runs import Result, measure
 from cohort.results.spread import Spread, spread
@@ -29,6 +31,8 @@ class Options:
     labels: Sequence[str] = ()
     arch: str = "x86_64"
     page_size: int = PAGE
+    tree: Path | None = None
+    kernel: KernelSpec | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,8 @@ def _run_of(study: Study, column: Column, seed: int, options: Options) -> RunSpe
         one_commit=options.one_commit,
         arch=options.arch,
         page_size=options.page_size,
+        tree=options.tree,
+        kernel=options.kernel,
     )
 
 

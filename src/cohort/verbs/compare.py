@@ -9,8 +9,8 @@ import click
 
 from cohort.log import progress
 from cohort.verbs import calls
-from cohort.verbs.options import FILE, JSON, make_room, of_machine, of_runs
-from cohort.verbs.run import PERFETTO, engine, on_cluster, write_perfetto
+from cohort.verbs.options import FILE, JSON, make_room, of_kernel, of_machine, of_runs
+from cohort.verbs.run import PERFETTO, engine, on_cluster, with_kernel, write_perfetto
 
 if TYPE_CHECKING:
     from cohort.results.runs import Result
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.command("compare")
 @click.argument("policies", nargs=-1, required=True, metavar="POLICY...")
 @of_runs
+@of_kernel
 @click.option("--force", is_flag=True, help="Compare runs that differ in more than the policy.")
 @click.option("--full", is_flag=True, help="Every metric in the table.")
 @JSON
@@ -33,6 +34,7 @@ def command(
     launches: int | None,
     seeds: tuple[int, ...],
     jobs: int | None,
+    config: str | None,
     force: bool,
     full: bool,
     as_json: bool,
@@ -55,6 +57,7 @@ def command(
 
     loaded = load_policies(policies)
     make_room(report, perfetto)
+    options = with_kernel(config, options)
     specs = [
         runs.RunSpec(policy, workload, launches, seed, **options)
         for policy in loaded

@@ -116,6 +116,11 @@ def config(said: str, default: str | None = None) -> Callable[[Command], Command
 
 
 JSON = as_json("the table")
+TREE = click.option(
+    "--tree",
+    type=click.Path(path_type=Path),
+    help="Another kernel tree, patched [default: the fetched one].",
+)
 MEMORY = memory("the workload")
 TIMEOUT = click.option(
     "--timeout", "timeout_s", type=Seconds(), help="Give up a run after so many seconds."
@@ -164,6 +169,11 @@ STUDY_SEEDS = _seeds(None, " [default: the study's]")
 def of_machine(command: Command) -> Command:
     """The options that say which machine is emulated."""
     return ARCH(PAGE_SIZE(command))
+
+
+def of_kernel(command: Command) -> Command:
+    """The options that say of what the guests' kernels are built, for `run.with_kernel`."""
+    return config("The kernel's fragments [default: each policy's own].")(TREE(command))
 
 
 def of_results(command: Command) -> Command:

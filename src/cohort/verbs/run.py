@@ -17,8 +17,8 @@ from cohort.verbs.options import (
     Command,
     Finite,
     as_json,
-    config,
     make_room,
+    of_kernel,
     of_machine,
     of_runs,
 )
@@ -75,8 +75,7 @@ def check_share(address: str | None, verify_share: float | None) -> None:
 @click.command("run")
 @click.argument("policy")
 @of_runs
-@config("The kernel's fragments [default: the policy's].")
-@click.option("--tree", type=click.Path(path_type=Path), help="Another kernel tree, patched.")
+@of_kernel
 @click.option("--append", multiple=True, help="A word more on the guest kernel's command line.")
 @as_json("the metrics", "an array, an object a run")
 @of_machine
@@ -89,7 +88,6 @@ def command(
     seeds: tuple[int, ...],
     jobs: int | None,
     config: str | None,
-    tree: Path | None,
     append: tuple[str, ...],
     as_json: bool,
     perfetto: Path | None,
@@ -100,34 +98,28 @@ def command(
     """Run POLICY (a name in policies/ or a TOML file) and print its metrics."""
     # Imported here: `cohort run --help` should not wait for pandas.
     from cohort import runs
-    from cohort.kernel.build import KernelSpec
     from cohort.policy import load_policy
 
     chosen = load_policy(policy)
     make_room(perfetto)
-    kernel = None
-    if config:
-        kernel = kernel_of(config, tree, **options)
-        options |= {"arch": kernel.arch, "page_size": kernel.page_size}
-    elif tree:
-        kernel = KernelSpec.variant(chosen.kernel, options["arch"], tree, options["page_size"])
+    options = with_kernel(config, options)
     specs = [
-        runs.RunSpec(
-            chosen,
-            workload,
-            launches,
-            seed,
-            kernel=kernel,
-            cmdline=append,
-            **options,
-        )
-        for seed in seeds
+        runs.RunSpec(chosen, workload, launches, seed, cmdline=append, **options) for seed in seeds
     ]
     with engine(cluster, verify_share) as where, progress() as board:
         update = board.task(f"{policy} on {workload}, launches")
         done = runs.execute_matrix(specs, jobs, update, where)
     show(done, as_json)
     write_perfetto(done, perfetto)
+
+
+def with_kernel(config: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a RunSpec, with the kernel of these fragments and its machine; as they are if
+    each policy is to have its own. UsageError if the machine that was asked for is another."""
+    if config is None:
+        return options
+    kernel = kernel_of(config, **options)
+    return options | {"kernel": kernel, "arch": kernel.arch, "page_size": kernel.page_size}
 
 
 def kernel_of(

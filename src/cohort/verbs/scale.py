@@ -10,7 +10,7 @@ import click
 from cohort.errors import UsageError
 from cohort.log import progress
 from cohort.verbs import calls
-from cohort.verbs.options import JOBS, SEEDS, as_json, of_machine, of_results
+from cohort.verbs.options import JOBS, SEEDS, TREE, as_json, of_machine, of_results
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ POLICIES = ("none", "region", "cpb")
 @SEEDS
 @JOBS
 @of_results
+@TREE
 @as_json("the table", "one object, with --free-running an array, an object an operation")
 @of_machine
 @on_cluster
@@ -123,7 +124,7 @@ def _watched(spec: "RunSpec") -> "RunSpec":
 
     from cohort.kernel.build import KernelSpec
 
-    kernel = KernelSpec.variant("lockstat", spec.arch, page_size=spec.page_size)
+    kernel = KernelSpec.variant("lockstat", spec.arch, spec.tree, spec.page_size)
     return replace(spec, kernel=kernel)
 
 

@@ -9,8 +9,16 @@ import click
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
 from cohort.verbs import calls
-from cohort.verbs.options import ACCELS, JOBS, STUDY_SEEDS, as_json, of_machine, of_results
-from cohort.verbs.run import engine, on_cluster
+from cohort.verbs.options import (
+    ACCELS,
+    JOBS,
+    STUDY_SEEDS,
+    as_json,
+    of_kernel,
+    of_machine,
+    of_results,
+)
+from cohort.verbs.run import engine, on_cluster, with_kernel
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--accel", type=click.Choice(ACCELS), help="[default: the study's].")
 @JOBS
 @of_results
+@of_kernel
 @click.option("--strict", is_flag=True, help="Exit 1 if a target is missed.")
 @as_json("the tables", "one object, with --list an array, an object a study")
 @of_machine
@@ -37,6 +46,7 @@ def command(
     name: str | None,
     as_list: bool,
     seeds: tuple[int, ...],
+    config: str | None,
     strict: bool,
     as_json: bool,
     cluster: str | None,
@@ -59,7 +69,7 @@ def command(
     from cohort.study.verdict import verdicts
 
     study = load_study(name)
-    wanted = Options(seeds=list(seeds) or None, **options)
+    wanted = Options(seeds=list(seeds) or None, **with_kernel(config, options))
     with engine(cluster, verify_share) as where, progress() as board:
         findings = execute(study, wanted, board.task(f"{study.name}, launches"), where)
     written = write(findings, calls.under_way())

@@ -16,10 +16,11 @@ from cohort.verbs.options import (
     MEMORY,
     SEEDS,
     TIMEOUT,
+    of_kernel,
     of_machine,
     of_results,
 )
-from cohort.verbs.run import engine, on_cluster
+from cohort.verbs.run import engine, on_cluster, with_kernel
 
 if TYPE_CHECKING:
     from cohort.policy import Policy
@@ -48,6 +49,7 @@ SIZES = "180,200,220,240,260,280,300,320,340"
 @TIMEOUT
 @JOBS
 @of_results
+@of_kernel
 @JSON
 @of_machine
 @on_cluster
@@ -60,6 +62,7 @@ def command(
     launches: int,
     seeds: tuple[int, ...],
     jobs: int | None,
+    config: str | None,
     as_json: bool,
     cluster: str | None,
     verify_share: float | None,
@@ -78,6 +81,7 @@ def command(
     from cohort.results.runs import measure
     from cohort.tune import draw, judge, sized, whole_sizes
 
+    options = with_kernel(config, options)
     wanted = whole_sizes(parse_sizes(sizes), options["page_size"])
     phone = load_workload(workload)
     if phone.camera is None:
