@@ -1,12 +1,12 @@
 """What all tests share: a fake kernel tree, an `out/` of their own, the command in-process."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from cohort import cli, host, paths, runs
+from cohort import cli, host, kept, paths, runs
 from cohort.kernel import overlay, source
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update, line_writer
@@ -24,6 +24,13 @@ def own_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     out = tmp_path / "out"
     monkeypatch.setenv("COHORT_OUT", str(out))
     return out
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A session of tests is one process, with an output directory for each of hundreds."""
+    yield
+    kept.let_go(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """Helpers that are no fixtures."""
 
+import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_NB, flock
 from pathlib import Path
@@ -22,13 +24,23 @@ from cohort.vm.machine import VmSpec
 
 
 def may_lock(path: Path, how: int) -> bool:
-    """Whether a file can be locked that way (LOCK_SH, LOCK_EX) at this moment."""
-    with path.open("w") as file:
-        try:
-            flock(file, how | LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
+    """Whether a file, or a directory, can be locked that way (LOCK_SH, LOCK_EX) at this moment."""
+    try:
+        with locked(path, how | LOCK_NB):
+            return True
+    except BlockingIOError:
+        return False
+
+
+@contextmanager
+def locked(path: Path, how: int) -> Iterator[None]:
+    """Lock a file, or a directory, as another process would."""
+    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT)
+    try:
+        flock(file, how)
+        yield
+    finally:
+        os.close(file)
 
 
 def at_night(cases: Iterable[object], by_day: int) -> list[ParameterSet]:

@@ -34,6 +34,7 @@ VERBS = {
     "suite": "Run tests of others under several policies and compare their results.",
     "tune": "Find the best size of a page-cache-preferred area.",
     "report": "Write runs as one self-contained HTML page.",
+    "clean": "Show what out/ holds, and remove what was not used for long.",
     "results": "Keep runs' metrics, and make the pages of results from them.",
 }
 

@@ -104,7 +104,10 @@ def from_oserror(error: OSError) -> HostError:
     """The same failure in words, with the file it is about."""
     where = f": {error.filename}" if error.filename else ""
     if error.errno == errno.ENOSPC:
-        return HostError(f"the disk is full{where}", "free some space, or set COHORT_OUT elsewhere")
+        return HostError(
+            f"the disk is full{where}",
+            "free some space (cohort clean), or set COHORT_OUT elsewhere",
+        )
     if error.errno in (errno.EACCES, errno.EPERM):
         return HostError(f"permission denied{where}", _as_root(error))
     return HostError(f"{error.strerror or error}{where}")

@@ -236,12 +236,13 @@ def lock(path: Path, *, shared: bool = False, stop: Event | None = None) -> Iter
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
-        _wait_for(file, LOCK_SH if shared else LOCK_EX, path, stop or Event())
+        wait_for_lock(file, LOCK_SH if shared else LOCK_EX, path, stop or Event())
         yield
 
 
-def _wait_for(file: IO[str], how: int, path: Path, stop: Event) -> None:
-    """Lock the open file that way (LOCK_SH, LOCK_EX) as soon as it can be."""
+def wait_for_lock(file: IO[str] | int, how: int, path: Path, stop: Event) -> None:
+    """Lock the open file that way (LOCK_SH, LOCK_EX) as soon as it can be. Tells and raises what
+    `lock` does; `path` is what it is called."""
     tell_at: float | None = time.monotonic() + LOCK_TOLD_S
     while True:
         try:

@@ -10,6 +10,7 @@ import os
 import re
 from pathlib import Path
 
+from cohort import kept
 from cohort.errors import HostError, UsageError, from_oserror
 
 PACKED = Path(__file__).resolve().with_name("data")
@@ -46,9 +47,15 @@ def _named() -> Path:
 
 
 def made(*parts: str) -> Path:
-    """A directory under `out_dir()`, created. Resolved: a build must not see it by two names."""
-    path = out_dir().joinpath(*parts)
+    """A directory under `out_dir()`, created. Resolved: a build must not see it by two names.
+
+    What `cohort clean` removes lies in the first of `parts`, which is held until this process ends.
+    """
+    out = out_dir()
+    path = out.joinpath(*parts)
     _create(path)
+    if parts:
+        kept.hold((out / parts[0]).resolve())
     return path.resolve()
 
 

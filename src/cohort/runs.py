@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 from cohort import capacity, host, named, paths, switches
 from cohort.capacity import Load
 from cohort.errors import BuildError, CohortError, Failed, GuestError, Stopped, UsageError
+from cohort.kept import remove
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone import initramfs, room
@@ -496,7 +497,8 @@ def _execute(plan: Plan, engine: Engine, progress: Progress, stop: threading.Eve
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
             _run_in(part, plan, engine, progress, stop)
-            shutil.rmtree(path, ignore_errors=True)
+            if path.is_dir():
+                remove(path)
             part.replace(path)
         else:
             # The definition of a metric may have changed since.

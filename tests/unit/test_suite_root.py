@@ -7,7 +7,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from cohort import host
+from cohort import host, kept
 from cohort.errors import HostError, Skipped, UsageError
 from cohort.phone import programs as phone_programs
 from cohort.suites import root
@@ -20,7 +20,7 @@ class Host:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, mounts: Path, **codes: int) -> None:
         self.calls: list[list[str]] = []
         self.codes = codes
-        monkeypatch.setattr(root, "MOUNTS", mounts)
+        monkeypatch.setattr(kept, "MOUNTS", mounts)
         monkeypatch.setattr(root, "codename", lambda: "bookworm")
         monkeypatch.setattr(phone_programs, "versions", lambda names: [*names])
         monkeypatch.setattr("os.geteuid", lambda: 0)

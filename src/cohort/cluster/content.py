@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cohort import host, paths
+from cohort.kept import used
 
 LAB = Path(__file__).resolve().parents[1]
 _CHUNK = 1 << 20
@@ -35,7 +36,7 @@ def of_file(path: Path) -> Content:
     with host.lock(kept.with_suffix(".lock")):
         if not kept.is_file():
             host.write_bytes(kept, _packed(path))
-    return Content(digest, kept.read_bytes())
+    return Content(digest, used(kept).read_bytes())
 
 
 def _packed(path: Path) -> bytes:

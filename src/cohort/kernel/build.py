@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
+from cohort.kept import GONE, remove, used
 from cohort.kernel import config, identity, overlay, source
 from cohort.log import Update
 from cohort.units import LARGE_PAGE, PAGE
@@ -176,6 +177,7 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
         release = (out / "include/config/kernel.release").read_text().strip()
         image_id = host.digest_file(image)
         kept = _keep(image_id, image, out / ".config")
+        used(out)
     return Kernel(kept / image.name, kept / "config", release, image_id, tree_id, arch.name, out)
 
 
@@ -202,10 +204,10 @@ def _keep(image_id: str, image: Path, configuration: Path) -> Path:
             shutil.copyfile(image, part / image.name)
             shutil.copyfile(configuration, part / "config")
             part.replace(kept)
-        os.utime(kept)
+        used(kept)
         for other in images.iterdir():
-            if other.stat().st_mtime < time.time() - KEPT_S:
-                shutil.rmtree(other)
+            if other.name != GONE and other.stat().st_mtime < time.time() - KEPT_S:
+                remove(other)
     return kept
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
+from cohort.kept import used
 from cohort.kernel import build, config, overlay, source
 from cohort.kernel.build import FEATURE, Arch, KernelSpec
 from cohort.kernel.overlay import Series
@@ -46,7 +47,7 @@ def compile_touched(tree: Path, fragments: str, update: Update) -> Compiled:
     place = paths.made("kernel", f"check-{host.digest(str(tree))[:8]}")
     out = place / f"{spec.name}{'-own' if own else ''}"
     out.mkdir(exist_ok=True)
-    with host.lock(place / "check.lock"):
+    with host.lock(used(place) / "check.lock"):
         series = overlay.load_series()
         texts, _ = overlay.patched(tree, series)
         mirror = _mirror(tree, place / "tree", series, texts)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cohort import host, named, paths
 from cohort.errors import MissingTool, UsageError
+from cohort.kept import used
 from cohort.kernel import build, config, source
 from cohort.log import Update
 
@@ -97,7 +98,10 @@ def build_packages(
     host.need_all((*TOOLS, *build.tools(arch)))
     home = paths.made("kernel", "deb", _directory(name, tree, loaded))
     out = paths.made("kernel", "deb", home.name, "build")
-    with build.prepared_tree(tree, update) as (source_tree, _), host.lock(home / "build.lock"):
+    with (
+        build.prepared_tree(tree, update) as (source_tree, _),
+        host.lock(used(home) / "build.lock"),
+    ):
         for old in home.glob("*.deb"):
             old.unlink()
         command = build.make_command(source_tree, out, arch)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError
+from cohort.kept import used
 from cohort.kernel.build import find_arch
 from cohort.phone import programs
 from cohort.units import PAGE
@@ -49,7 +50,7 @@ def build_guest(
     identity = host.digest(host.digest_tree(paths.GUEST, sources), host.version(cc), *options)
     target = out_dir / identity[:16]
     program = target / name
-    if program.is_file():
+    if used(program).is_file():
         return program
     target.mkdir(parents=True, exist_ok=True)
     with host.lock(target / "lock"):

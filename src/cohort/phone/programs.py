@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, MissingTool
+from cohort.kept import used
 
 BIN, LIB = "opt/bin", "opt/lib"
 LOADER = {"x86_64": "ld-linux-x86-64.so.2", "arm64": "ld-linux-aarch64.so.1"}
@@ -58,7 +59,7 @@ def _once(packages: Sequence[str], arch: str, make: Callable[[Path], Path]) -> P
         if not made.is_dir():
             with tempfile.TemporaryDirectory(dir=made.parent) as name:
                 make(Path(name)).replace(made)
-    return made
+    return used(made)
 
 
 def _apt(arch: str) -> list[str | Path]:
@@ -67,7 +68,7 @@ def _apt(arch: str) -> list[str | Path]:
     if arch == "x86_64":
         return [host.need("apt-get")]
     home = paths.made("programs", f"apt-{arch}")
-    (home / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (used(home) / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     options = {
         "APT::Architecture": arch,
         "APT::Architectures": arch,

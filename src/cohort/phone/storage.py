@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cohort import host
 from cohort.errors import BuildError, UsageError, from_oserror
+from cohort.kept import used
 from cohort.phone import bench, programs
 from cohort.phone.schema import Workload
 
@@ -84,7 +85,7 @@ def build_storage(workload: Workload, out_dir: Path, arch: str = "x86_64") -> Pa
         identity = host.digest(identity, opt.name)
     image = out_dir / f"{identity[:16]}.img"  # workloads with the same files share it
     if image.is_file():
-        return image
+        return used(image)
     out_dir.mkdir(parents=True, exist_ok=True)
     with host.lock(image.with_suffix(".lock")):
         if not image.is_file():

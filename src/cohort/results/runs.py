@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cohort.errors import UsageError
+from cohort.kept import used
 from cohort.results.experiments import Number
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import Series, compute_series
@@ -76,6 +77,7 @@ class Result:
 def measure(run: FinishedRun) -> Result:
     """The metrics and series of a finished run. Raises CohortError for malformed records, and for a
     meta.json that does not say what was run."""
+    used(run.path)
     meta = run.meta
     try:
         policy, seed, workload = str(meta["policy"]), int(meta["seed"]), str(meta["workload"])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
+from cohort.kept import used
 from cohort.kernel.build import find_arch
 from cohort.phone import programs as packaged
 
@@ -42,7 +43,7 @@ def build(sources: Path, archives: Sequence[str] = (), arch: str = "x86_64") -> 
         if not made.is_dir():
             with tempfile.TemporaryDirectory(dir=made.parent) as name:
                 _make(files, archives, cc, Path(name, "made")).replace(made)
-    return made
+    return used(made)
 
 
 def _make(files: Sequence[Path], archives: Sequence[str], cc: str, into: Path) -> Path:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from cohort import host, paths
 from cohort.errors import BuildError, HostError, Skipped, UsageError
+from cohort.kept import mounted_below, used
 from cohort.kernel.build import find_arch
 from cohort.phone import programs
 from cohort.phone.initramfs import Member
@@ -24,7 +25,6 @@ PACKAGES = ("fio", "libcap2", "libnuma1", "liburing2", "procps", "stress-ng")
 """What every root has beside Debian's minimum: one serves all suites that need no more, as each
 takes minutes."""
 RELEASE = Path("/etc/os-release")
-MOUNTS = Path("/proc/self/mounts")
 HOME = "suite"
 """Where the files of a suite are, below the root."""
 HOST = "x86_64"
@@ -102,7 +102,7 @@ def debian(packages: Sequence[str] = ()) -> Path:
                 last = (done.stdout + done.stderr).strip().splitlines()[-1:]
                 raise BuildError(f"debootstrap failed: {' '.join(last)}", f"{part}/debootstrap")
             part.replace(made)
-    return made
+    return used(made)
 
 
 def _apart() -> list[str | Path]:
@@ -116,9 +116,7 @@ def _apart() -> list[str | Path]:
 def _clear(part: Path) -> None:
     """Remove what was left of an interrupted call, its mounts first: what is removed through one is
     the host's. HostError, with all still there, if one does not go."""
-    lines = MOUNTS.read_text().splitlines()
-    places = [place for line in lines if (place := Path(line.split()[1])).is_relative_to(part)]
-    for place in reversed(places):
+    for place in reversed(mounted_below(part)):
         if host.run([host.need("umount"), place]).returncode:
             raise HostError(f"{place} is still mounted", f"umount {place}")
     shutil.rmtree(part, ignore_errors=True)
@@ -136,7 +134,7 @@ def image(layers: Sequence[Path], packages: Sequence[str], size_mb: int) -> Path
     made = paths.made("suites", "images") / f"{key}.img"
     with host.lock(made.with_suffix(".lock")):
         if made.is_file():
-            return made
+            return used(made)
         with tempfile.TemporaryDirectory(dir=root.parent) as name:
             # Links: mke2fs only reads, and copies would take longer than the image itself.
             whole = Path(name, "root")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, MissingTool, UsageError
+from cohort.kept import used
 from cohort.kernel import build
 from cohort.kernel.build import ARCHES
 
@@ -43,7 +44,7 @@ def install(directories: Sequence[str], tree: Path, tree_id: str) -> Path:
             alone = directories[0] if len(directories) == 1 else ""
             shutil.move(part / "installed" / alone, made)
             shutil.rmtree(part)
-    return made
+    return used(made)
 
 
 def _check(directory: str, tree: Path) -> None:

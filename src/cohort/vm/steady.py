@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError
+from cohort.kept import used
 
 SOURCE = Path(__file__).with_name("steady.c")
 FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")
@@ -23,7 +24,7 @@ def library() -> Path:
         with host.lock(made.with_suffix(".lock")):
             if not made.is_file():
                 _compile(gcc, made)
-    return made
+    return used(made)
 
 
 def _compile(gcc: Path, made: Path) -> None:
