@@ -17,13 +17,7 @@ PAGES = sorted(
 )
 RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
 LINES, COLUMNS = 200, 100
-WIDE = {
-    *(page for page in (ROOT / "docs/how-to").glob("*.md") if not page.stem.endswith("suite")),
-    *(ROOT / "docs/decisions" / f"{x}.md" for x in ("findings", "owned-blocks", "suites")),
-    ROOT / "docs/decisions/pcpa-on-6.12.md",
-    ROOT / "CHANGELOG.md",
-    ROOT / "CONTRIBUTING.md",
-}
+WIDE = {ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"}
 """Pages whose lines are longer still."""
 _LINK = re.compile(r"\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
