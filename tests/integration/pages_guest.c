@@ -29,6 +29,7 @@
 #define SAME 64			/* pages that are equal */
 #define MPOL_PREFERRED 1
 #define MPOL_MF_MOVE 2
+#define MADV_SOFT_OFFLINE 101
 #define NODES "/sys/devices/system/node/"
 #define POOL_OF(node) NODES "node" #node "/hugepages/hugepages-2048kB/nr_hugepages"
 #define CGROUPS "/sys/fs/cgroup"
@@ -381,6 +382,33 @@ static int waits(void)
 	return 0;
 }
 
+static int touches(void)
+{
+	put("/proc/self/vnode", "untrusted");
+	memset(others, 1, HUGE);
+	return 0;
+}
+
+/* A huge page of another role's is bad, and the pool has no other one: it moves all the same. */
+static int offlines(void)
+{
+	int status;
+
+	put("/proc/self/vnode", "trusted");
+	put(POOL_OF(1), "1");
+	others = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB,
+		      -1, 0);
+	if (others == MAP_FAILED)
+		return 1;
+	waitpid(child(touches), &status, 0);
+	claim(!status && *(volatile char *)others && on_node(others, 1, HUGE, UNTRUSTED) == 1,
+	      "a huge page is another role's");
+	claim(!madvise(others, HUGE, MADV_SOFT_OFFLINE) && *(volatile char *)others &&
+	      on_node(others, 1, HUGE, UNTRUSTED) == 1, "one that goes offline moves within its role");
+	put(POOL_OF(1), "0");
+	return 0;
+}
+
 static char *same_pages(void)
 {
 	char *p = mmap(NULL, SAME * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -496,6 +524,8 @@ int main(void)
 	claim(!status, "a process has huge pages");
 	waitpid(child(waits), &status, 0);
 	claim(!status, "a process has copied");
+	waitpid(child(offlines), &status, 0);
+	claim(!status, "a process has a page of another role");
 	claim(number(KSM "merge_across_nodes") == 0, "pages are merged within nodes");
 	pid = child(other);
 	sleep(1);

@@ -47,7 +47,7 @@ def test_pages_that_are_moved_or_merged_stay_in_their_role(
     """Huge pages of pools, beside them and of small ones, equal pages: a suite's kernel."""
     spec = KernelSpec.from_fragments("base,x86_64,lab,cohort,suite")
     guest = small_guest(PAGES, build(spec, announce(f"building kernel {spec.name}")), tmp_path)
-    assert len(claims_of(guest.boot(LAYOUT, "cohort.vnode_default=trusted"))) == 31
+    assert len(claims_of(guest.boot(LAYOUT, "cohort.vnode_default=trusted"))) == 34
 
 
 def test_a_policy_chooses_among_the_nodes_of_its_role(guest: SmallGuest) -> None:

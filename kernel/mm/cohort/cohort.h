@@ -325,19 +325,17 @@ void cohort_owner_switch(struct static_key_false *key, bool on);
 
 /* core/sysfs.c */
 struct attribute_group;
-struct kobj_attribute;
 extern struct kobject *cohort_kobj;
 int cohort_sysfs_init(void);
 int cohort_sysfs_add(const struct attribute_group *group);
-ssize_t cohort_store_switch(const struct kobj_attribute *attr, const char *buf, size_t len,
+ssize_t cohort_store_switch(const char *name, const char *buf, size_t len,
 			    int (*turn)(bool on));
-ssize_t cohort_store_kb(const struct kobj_attribute *attr, const char *buf, size_t len,
+ssize_t cohort_store_kb(const char *name, const char *buf, size_t len,
 			unsigned long *pages, unsigned long min, unsigned long max);
-ssize_t cohort_store_uint(const struct kobj_attribute *attr, const char *buf, size_t len,
+ssize_t cohort_store_uint(const char *name, const char *buf, size_t len,
 			  unsigned int *value, unsigned int min, unsigned int max);
 __printf(3, 4)
-ssize_t cohort_store_refused(const struct kobj_attribute *attr, const char *buf,
-			     const char *expected, ...);
+ssize_t cohort_store_refused(const char *name, const char *buf, const char *expected, ...);
 
 #define COHORT_ATTR_RO(_group, _name)					\
 	static struct kobj_attribute _group##_##_name##_attr =		\
@@ -364,7 +362,7 @@ static ssize_t cohort_##_group##_##_name##_store(struct kobject *kobj,	\
 				      struct kobj_attribute *attr,	\
 				      const char *buf, size_t len)	\
 {									\
-	return cohort_store_switch(attr, buf, len, _turn);		\
+	return cohort_store_switch(#_group "/" #_name, buf, len, _turn);	\
 }									\
 COHORT_ATTR_RW(cohort_##_group, _name)
 
@@ -372,6 +370,22 @@ COHORT_ATTR_RW(cohort_##_group, _name)
 	COHORT_ATTR_KEY(_scheme, enabled, _key, _turn)
 
 #define COHORT_KB(pages)	((pages) << (PAGE_SHIFT - 10))
+
+/* A guest has such memory, and has not accepted it from its host: it counts as free. */
+static inline unsigned long cohort_zone_unaccepted(const struct zone *zone)
+{
+#ifdef CONFIG_UNACCEPTED_MEMORY
+	return zone_page_state(zone, NR_UNACCEPTED);
+#else
+	return 0;
+#endif
+}
+
+/* Is so much free that a block, or a set, may be taken? */
+static inline bool cohort_mark_ok(struct zone *zone, unsigned long mark, int highest_zoneidx)
+{
+	return zone_watermark_ok(zone, 0, mark + cohort_zone_unaccepted(zone), highest_zoneidx, 0);
+}
 
 #include "core/table.h"
 
@@ -509,6 +523,7 @@ void cohort_buddy_give(struct page *page, unsigned int order);
 bool cohort_free_prepare(struct page *page);
 void cohort_buddy_free_bulk(struct zone *zone, struct page **page, unsigned int nr);
 bool cohort_buddy_has(struct zone *zone, unsigned int order);
+bool cohort_buddy_accept(struct zone *zone);
 bool cohort_prep_pages(struct page *page, unsigned int order, gfp_t gfp,
 		       unsigned int alloc_flags, struct zone *preferred);
 struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,

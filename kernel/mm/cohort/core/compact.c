@@ -409,8 +409,14 @@ static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned 
 					     bool resting)
 {
 	struct cohort_block *blk, *next;
+	unsigned int left = COHORT_RESTING;
 
 	list_for_each_entry_safe(blk, next, &room->list[bucket], node) {
+		if (!left--) {
+			/* The next look begins with others. */
+			list_rotate_to_front(&blk->node, &room->list[bucket]);
+			break;
+		}
 		/* Strangers have been here. */
 		cohort_block_place(blk);
 		if (blk->bucket != bucket || (resting && !time_before(jiffies, blk->retry)))

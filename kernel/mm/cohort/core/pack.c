@@ -75,7 +75,8 @@ unsigned long cohort_whole(struct zone *zone)
 	kept += zone_page_state(zone, NR_FREE_CMA_PAGES);
 	/* Requests that may have a higher zone leave that much to those that may not. */
 	kept += zone->lowmem_reserve[ZONE_NORMAL];
-	return nr - min(nr, kept);
+	/* A guest accepts more, all of it in large pieces, when others ask for it. */
+	return nr - min(nr, kept) + cohort_zone_unaccepted(zone);
 }
 
 /**

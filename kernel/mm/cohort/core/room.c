@@ -216,7 +216,7 @@ unsigned int cohort_room_acquire(struct cohort_room *room, int highest_zoneidx,
 	/* From here on it stays: a scheme that is switched off waits for the lock. */
 	order = cohort_block_order();
 	want = min(want, 1U << (order - 1));
-	if (zone_watermark_ok(zone, 0, mark + (1UL << order), highest_zoneidx, 0))
+	if (cohort_mark_ok(zone, mark + (1UL << order), highest_zoneidx))
 		first = cohort_buddy_rmqueue(zone, order, cohort_migratetype(room->dom), 0);
 	if (!first)
 		goto out;

@@ -19,14 +19,13 @@ struct kobject *cohort_kobj;
 
 /**
  * cohort_store_refused() - what was written to an attribute cannot be
- * @attr: the attribute
+ * @name: the attribute, with its group
  * @buf: the text
  * @expected: what can be, a format with its values behind it
  *
  * Return: -EINVAL, and a message.
  */
-ssize_t cohort_store_refused(const struct kobj_attribute *attr, const char *buf,
-			     const char *expected, ...)
+ssize_t cohort_store_refused(const char *name, const char *buf, const char *expected, ...)
 {
 	int shown = min_t(size_t, strcspn(buf, "\n"), STORE_SHOWN);
 	struct va_format vaf = { .fmt = expected };
@@ -34,15 +33,14 @@ ssize_t cohort_store_refused(const struct kobj_attribute *attr, const char *buf,
 
 	va_start(args, expected);
 	vaf.va = &args;
-	pr_err_ratelimited("%s=%*pE: expected %pV; it stays as it was\n", attr->attr.name, shown,
-			   buf, &vaf);
+	pr_err_ratelimited("%s=%*pE: expected %pV; it stays as it was\n", name, shown, buf, &vaf);
 	va_end(args);
 	return -EINVAL;
 }
 
 /**
  * cohort_store_uint() - what writing a number to an attribute does
- * @attr: the attribute
+ * @name: the attribute, with its group
  * @buf: the text
  * @len: its length
  * @value: what it sets; readers take no lock
@@ -51,20 +49,20 @@ ssize_t cohort_store_refused(const struct kobj_attribute *attr, const char *buf,
  *
  * Return: @len, or -EINVAL and a message for what is no number within the bounds.
  */
-ssize_t cohort_store_uint(const struct kobj_attribute *attr, const char *buf, size_t len,
+ssize_t cohort_store_uint(const char *name, const char *buf, size_t len,
 			  unsigned int *value, unsigned int min, unsigned int max)
 {
 	unsigned int number;
 
 	if (kstrtouint(buf, 10, &number) || number < min || number > max)
-		return cohort_store_refused(attr, buf, "%u to %u", min, max);
+		return cohort_store_refused(name, buf, "%u to %u", min, max);
 	WRITE_ONCE(*value, number);
 	return len;
 }
 
 /**
  * cohort_store_kb() - what writing a size in KiB to an attribute does
- * @attr: the attribute
+ * @name: the attribute, with its group
  * @buf: the text
  * @len: its length
  * @pages: what it sets, in pages; readers take no lock
@@ -73,33 +71,33 @@ ssize_t cohort_store_uint(const struct kobj_attribute *attr, const char *buf, si
  *
  * Return: @len, or -EINVAL and a message for what is no number within the bounds.
  */
-ssize_t cohort_store_kb(const struct kobj_attribute *attr, const char *buf, size_t len,
+ssize_t cohort_store_kb(const char *name, const char *buf, size_t len,
 			unsigned long *pages, unsigned long min, unsigned long max)
 {
 	unsigned long kb;
 
 	if (kstrtoul(buf, 10, &kb) || kb < min || kb > max)
-		return cohort_store_refused(attr, buf, "%lu to %lu", min, max);
+		return cohort_store_refused(name, buf, "%lu to %lu", min, max);
 	WRITE_ONCE(*pages, kb >> (PAGE_SHIFT - 10));
 	return len;
 }
 
 /**
  * cohort_store_switch() - what writing to an attribute that is on or off does
- * @attr: the attribute
+ * @name: the attribute, with its group
  * @buf: the text
  * @len: its length
  * @turn: turns it on or off; 0 or a negative errno
  *
  * Return: @len, or the errno of a refusal.
  */
-ssize_t cohort_store_switch(const struct kobj_attribute *attr, const char *buf, size_t len,
+ssize_t cohort_store_switch(const char *name, const char *buf, size_t len,
 			    int (*turn)(bool on))
 {
 	bool on;
 
 	if (kstrtobool(buf, &on))
-		return cohort_store_refused(attr, buf, "0 or 1");
+		return cohort_store_refused(name, buf, "0 or 1");
 	return turn(on) ?: len;
 }
 

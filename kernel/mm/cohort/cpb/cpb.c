@@ -291,7 +291,7 @@ static unsigned int cohort_cpb_take(struct cohort_room *room, unsigned int want,
 	unsigned long flags;
 
 	spin_lock_irqsave(&zone->lock, flags);
-	if (!zone_watermark_ok(zone, 0, mark + want, highest_zoneidx, 0))
+	if (!cohort_mark_ok(zone, mark + want, highest_zoneidx))
 		goto out;
 	while (pages < want &&
 	       (remnants ? cohort_cpb_remnants_first(zone, &set[nr]) :

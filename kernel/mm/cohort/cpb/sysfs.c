@@ -28,7 +28,7 @@ static ssize_t cohort_cpb_order_store(struct kobject *kobj,
 	int err;
 
 	if (kstrtouint(buf, 10, &order) || !cohort_set_order_ok(order))
-		return cohort_store_refused(attr, buf, "%d to %d", COHORT_MIN_SET_ORDER,
+		return cohort_store_refused("cpb/order", buf, "%d to %d", COHORT_MIN_SET_ORDER,
 					    COHORT_MAX_SET_ORDER);
 	err = cohort_cpb_set_order(order);
 	return err ?: len;
@@ -49,7 +49,7 @@ static ssize_t cohort_cpb_refill_store(struct kobject *kobj,
 	int choice = sysfs_match_string(cohort_cpb_refills, buf);
 
 	if (choice < 0)
-		return cohort_store_refused(attr, buf, "%s or %s", cohort_cpb_refills[0],
+		return cohort_store_refused("cpb/refill", buf, "%s or %s", cohort_cpb_refills[0],
 					    cohort_cpb_refills[1]);
 	WRITE_ONCE(cohort_cpb_remnants, choice);
 	return len;
@@ -66,8 +66,8 @@ static ssize_t cohort_cpb_limit_kb_store(struct kobject *kobj,
 					 struct kobj_attribute *attr,
 					 const char *buf, size_t len)
 {
-	return cohort_store_kb(attr, buf, len, &cohort_cpb_limit, COHORT_KB(COHORT_CPB_LIMIT_MIN),
-			       COHORT_KB(totalram_pages()));
+	return cohort_store_kb("cpb/limit_kb", buf, len, &cohort_cpb_limit,
+			       COHORT_KB(COHORT_CPB_LIMIT_MIN), COHORT_KB(totalram_pages()));
 }
 COHORT_ATTR_RW(cohort_cpb, limit_kb);
 

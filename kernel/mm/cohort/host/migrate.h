@@ -6,6 +6,7 @@
 #define _MM_COHORT_MIGRATE_H
 
 #include <linux/cohort.h>
+#include <linux/migrate_mode.h>
 
 /* The node of a page that is sent to another one: of the role of the process that has it. */
 int __cohort_vnode_sent(const struct mm_struct *mm, int nid);
@@ -20,5 +21,12 @@ bool __cohort_vnode_keeps(const struct mm_struct *mm, int from, int *to);
 nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *nodemask);
 #define cohort_vnode_target(reason, from, to, mask) \
 	(cohort_vnode_enabled() ? __cohort_vnode_target(reason, from, to, mask) : (mask))
+
+/*
+ * The same for a page of a pool.  The nodes of a role have the memory that goes offline among
+ * them, and a pool would give its pages of that again and again: stock's mask has not.
+ */
+#define cohort_vnode_huge_target(reason, from, to, mask) \
+	((reason) == MR_MEMORY_HOTPLUG ? (mask) : cohort_vnode_target(reason, from, to, mask))
 
 #endif /* _MM_COHORT_MIGRATE_H */

@@ -31,6 +31,21 @@ bool cohort_buddy_has(struct zone *zone, unsigned int order)
 }
 
 /**
+ * cohort_buddy_accept() - have a guest accept one more piece of its memory
+ * @zone: the zone, not locked
+ *
+ * Return: false if there is none.
+ */
+bool cohort_buddy_accept(struct zone *zone)
+{
+#ifdef CONFIG_UNACCEPTED_MEMORY
+	return cohort_zone_unaccepted(zone) && try_to_accept_memory_one(zone);
+#else
+	return false;
+#endif
+}
+
+/**
  * cohort_buddy_rmqueue() - take a free block off the zone's lists
  * @zone: its zone, locked
  * @order: order of the block

@@ -87,8 +87,6 @@ static void cohort_pcpa_timer_work(struct work_struct *work)
 
 	spin_lock_irqsave(&fsm_lock, flags);
 	again = cohort_pcpa_timeout(&fsm);
-	if (!again)
-		cohort_pcpa_announced_met(LONG_MAX);
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	if (again)
 		cohort_pcpa_set_timer();

@@ -318,7 +318,7 @@ static unsigned long cohort_make_room(unsigned long want, unsigned int order, bo
 		return room;
 	cohort_quick_rounds(&job, waited);
 	room = atomic_long_read(&job.room);
-	if (room < want)
+	if (room < want && waited)
 		WRITE_ONCE(barren, jiffies + BARREN);
 	count_vm_event(COHORT_PCPA_QUICK);
 	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
@@ -347,35 +347,77 @@ unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order)
 
 /* in advance */
 
-/* Pages of announcements, less what clients have been given since. */
-static atomic_long_t announced;
+/**
+ * struct announced - what clients are about to ask for
+ * @lock: for the rest
+ * @pages: less what clients have been given since
+ * @nr: announcements so far
+ * @made: of these, the ones that room was made for
+ * @until: jiffies; if there are no others, they were in vain from then on
+ */
+static struct announced {
+	spinlock_t lock;
+	unsigned long pages;
+	unsigned long nr, made;
+	unsigned long until;
+} announced = { .lock = __SPIN_LOCK_UNLOCKED(announced.lock) };
+
+/* Under the lock: room was made, or a client took some of it. */
+static void cohort_pcpa_announced_hold(void)
+{
+	announced.until = jiffies + msecs_to_jiffies(READ_ONCE(cohort_pcpa_timer_ms));
+}
 
 static void cohort_pcpa_announced_work(struct work_struct *work)
 {
-	unsigned long want = atomic_long_read(&announced);
+	unsigned long want, nr;
 
-	if (!want || !cohort_pcpa_taking())
-		return;
-	cohort_make_room(want, READ_ONCE(cohort_pcpa_min_order), false);
-	/* The timer runs from when there is room: what was dropped is not to be read in again. */
-	cohort_pcpa_want();
-	cohort_pcpa_got(0);
+	spin_lock_irq(&announced.lock);
+	want = announced.pages;
+	nr = announced.nr;
+	spin_unlock_irq(&announced.lock);
+	if (want && cohort_pcpa_taking()) {
+		cohort_make_room(want, READ_ONCE(cohort_pcpa_min_order), false);
+		/* The timer runs from here: what was dropped is not to be read in again. */
+		cohort_pcpa_want();
+		cohort_pcpa_got(0);
+	}
+	spin_lock_irq(&announced.lock);
+	announced.made = nr;
+	cohort_pcpa_announced_hold();
+	spin_unlock_irq(&announced.lock);
 }
 static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
 
+/* What is announced holds until room was made for it; all together are no more than the area. */
+static void cohort_pcpa_announced_add(unsigned long pages)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&announced.lock, flags);
+	if (announced.made == announced.nr && time_after(jiffies, announced.until))
+		announced.pages = 0;
+	announced.pages = min(announced.pages + pages, READ_ONCE(cohort_area.nr));
+	announced.nr++;
+	spin_unlock_irqrestore(&announced.lock, flags);
+}
+
 /**
  * cohort_pcpa_announced_met() - clients were given pages
- * @pages: how many; LONG_MAX: page cache is back, and what was announced did not come
+ * @pages: how many
  *
  * Context: any.
  */
 void cohort_pcpa_announced_met(unsigned long pages)
 {
-	long left = atomic_long_read(&announced);
+	unsigned long flags;
 
-	while (left > 0 &&
-	       !atomic_long_try_cmpxchg(&announced, &left, max(left - (long)pages, 0L)))
-		;
+	if (!pages || !READ_ONCE(announced.pages))
+		return;
+	spin_lock_irqsave(&announced.lock, flags);
+	announced.pages -= min(announced.pages, pages);
+	cohort_pcpa_announced_hold();
+	spin_unlock_irqrestore(&announced.lock, flags);
 }
 
 /**
@@ -391,7 +433,7 @@ void cohort_pcpa_announce(unsigned long pages)
 {
 	cohort_pcpa_want();
 	cohort_pcpa_got(0);
-	atomic_long_add(pages, &announced);
+	cohort_pcpa_announced_add(pages);
 	queue_work(system_unbound_wq, &announced_item);
 }
 

@@ -26,13 +26,13 @@ static void cohort_pcpa_shown(struct cohort_pcpa_sizes *sizes)
 	sizes->cache -= nr;
 }
 
-static ssize_t cohort_pcpa_store_size(const struct kobj_attribute *attr, const char *buf,
-				      size_t len, int (*resize)(u64 size, u64 base))
+static ssize_t cohort_pcpa_store_size(const char *name, const char *buf, size_t len,
+				      int (*resize)(u64 size, u64 base))
 {
 	u64 size, base;
 
 	if (cohort_pcpa_parse(buf, &size, &base))
-		return cohort_store_refused(attr, buf, "a size, or size@base");
+		return cohort_store_refused(name, buf, "a size, or size@base");
 	return resize(size, base) ?: len;
 }
 
@@ -47,7 +47,7 @@ static ssize_t cohort_pcpa_size_show(struct kobject *kobj, struct kobj_attribute
 static ssize_t cohort_pcpa_size_store(struct kobject *kobj, struct kobj_attribute *attr,
 				      const char *buf, size_t len)
 {
-	return cohort_pcpa_store_size(attr, buf, len, cohort_pcpa_resize);
+	return cohort_pcpa_store_size("pcpa/size", buf, len, cohort_pcpa_resize);
 }
 COHORT_ATTR_RW(cohort_pcpa, size);
 
@@ -80,7 +80,7 @@ static ssize_t cohort_pcpa_contig_size_show(struct kobject *kobj, struct kobj_at
 static ssize_t cohort_pcpa_contig_size_store(struct kobject *kobj, struct kobj_attribute *attr,
 					     const char *buf, size_t len)
 {
-	return cohort_pcpa_store_size(attr, buf, len, cohort_copies_resize);
+	return cohort_pcpa_store_size("pcpa/contig_size", buf, len, cohort_copies_resize);
 }
 COHORT_ATTR_RW(cohort_pcpa, contig_size);
 
@@ -106,7 +106,7 @@ static ssize_t cohort_pcpa_min_order_store(struct kobject *kobj, struct kobj_att
 	unsigned int order;
 
 	if (kstrtouint(buf, 10, &order) || !cohort_pcpa_order_ok(order))
-		return cohort_store_refused(attr, buf, "0 to %d", COHORT_CHUNK_ORDER);
+		return cohort_store_refused("pcpa/min_order", buf, "0 to %d", COHORT_CHUNK_ORDER);
 	WRITE_ONCE(cohort_pcpa_min_order, order);
 	return len;
 }
@@ -121,7 +121,8 @@ static ssize_t cohort_pcpa_timer_ms_show(struct kobject *kobj,
 static ssize_t cohort_pcpa_timer_ms_store(struct kobject *kobj, struct kobj_attribute *attr,
 					  const char *buf, size_t len)
 {
-	return cohort_store_uint(attr, buf, len, &cohort_pcpa_timer_ms, 1, COHORT_TIMER_MAX_MS);
+	return cohort_store_uint("pcpa/timer_ms", buf, len, &cohort_pcpa_timer_ms, 1,
+				 COHORT_TIMER_MAX_MS);
 }
 COHORT_ATTR_RW(cohort_pcpa, timer_ms);
 
@@ -138,7 +139,7 @@ static ssize_t cohort_pcpa_user_max_store(struct kobject *kobj, struct kobj_attr
 
 	if (cohort_pcpa_parse(buf, &size, &base) || base != COHORT_ANY_BASE ||
 	    size & ~PAGE_MASK)
-		return cohort_store_refused(attr, buf, "a size in whole pages");
+		return cohort_store_refused("pcpa/user_max", buf, "a size in whole pages");
 	WRITE_ONCE(cohort_pcpa_user_max, PHYS_PFN(size));
 	return len;
 }
@@ -150,7 +151,7 @@ static ssize_t cohort_pcpa_announce_store(struct kobject *kobj, struct kobj_attr
 	u64 size, base;
 
 	if (cohort_pcpa_parse(buf, &size, &base) || base != COHORT_ANY_BASE || !PHYS_PFN(size))
-		return cohort_store_refused(attr, buf, "a size of a page or more");
+		return cohort_store_refused("pcpa/announce", buf, "a size of a page or more");
 	if (!cohort_pcpa_taking())
 		return -ENODEV;
 	cohort_pcpa_announce(min(PHYS_PFN(size), totalram_pages()));

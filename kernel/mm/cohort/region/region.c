@@ -112,9 +112,9 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 		return 0;
 	}
 	/* The lock is not taken in vain for each page while the mark is not met. */
-	if (cohort_buddy_has(zone, cohort_block_order())) {
+	if (cohort_buddy_has(zone, cohort_block_order()) || cohort_buddy_accept(zone)) {
 		mark = cohort_region_mark(rq->dom, zone);
-		if (zone_watermark_ok(zone, 0, mark + cohort_pages(), idx, 0))
+		if (cohort_mark_ok(zone, mark + cohort_pages(), idx) || cohort_buddy_accept(zone))
 			nr = cohort_room_acquire(room, idx, mark, page, want);
 	}
 	if (few || (!nr && may_wake))

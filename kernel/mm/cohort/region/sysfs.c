@@ -35,7 +35,7 @@ static ssize_t cohort_region_headroom_kb_store(struct kobject *kobj,
 					       struct kobj_attribute *attr,
 					       const char *buf, size_t len)
 {
-	return cohort_store_kb(attr, buf, len, &cohort_headroom, 0,
+	return cohort_store_kb("region/headroom_kb", buf, len, &cohort_headroom, 0,
 			       COHORT_KB(totalram_pages()) / 4);
 }
 COHORT_ATTR_RW(cohort_region, headroom_kb);
@@ -50,7 +50,8 @@ static ssize_t cohort_region_compact_delay_ms_store(struct kobject *kobj,
 						    struct kobj_attribute *attr,
 						    const char *buf, size_t len)
 {
-	return cohort_store_uint(attr, buf, len, &cohort_compact_delay_ms, 0, 60 * MSEC_PER_SEC);
+	return cohort_store_uint("region/compact_delay_ms", buf, len, &cohort_compact_delay_ms, 0,
+				 60 * MSEC_PER_SEC);
 }
 COHORT_ATTR_RW(cohort_region, compact_delay_ms);
 

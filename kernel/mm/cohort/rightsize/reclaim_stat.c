@@ -235,7 +235,7 @@ static ssize_t cohort_reclaim_enabled_show(struct kobject *kobj,
 static ssize_t cohort_reclaim_enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 					    const char *buf, size_t len)
 {
-	return cohort_store_switch(attr, buf, len, cohort_reclaim_measure);
+	return cohort_store_switch("reclaim/enabled", buf, len, cohort_reclaim_measure);
 }
 COHORT_ATTR_RW(cohort_reclaim, enabled);
 
@@ -257,7 +257,7 @@ static int cohort_reclaim_kswapd_switch(bool on)
 static ssize_t cohort_reclaim_kswapd_store(struct kobject *kobj, struct kobj_attribute *attr,
 					   const char *buf, size_t len)
 {
-	return cohort_store_switch(attr, buf, len, cohort_reclaim_kswapd_switch);
+	return cohort_store_switch("reclaim/kswapd", buf, len, cohort_reclaim_kswapd_switch);
 }
 COHORT_ATTR_RW(cohort_reclaim, kswapd);
 

@@ -261,14 +261,13 @@ int cohort_rightsize_switch(bool on)
 
 /* /sys/kernel/mm/cohort/rightsize/ */
 
-static ssize_t cohort_store_bool(const char *buf, size_t len, bool *which)
+static ssize_t cohort_store_bool(const char *name, const char *buf, size_t len, bool *which)
 {
 	bool on;
-	int err = kstrtobool(buf, &on);
 
-	if (!err)
-		err = cohort_rightsize_set(which, on);
-	return err ?: len;
+	if (kstrtobool(buf, &on))
+		return cohort_store_refused(name, buf, "0 or 1");
+	return cohort_rightsize_set(which, on) ?: len;
 }
 
 #define RIGHTSIZE_SWITCH(_name, _which)					\
@@ -282,7 +281,7 @@ static ssize_t cohort_rightsize_##_name##_store(struct kobject *kobj,	\
 						struct kobj_attribute *attr, \
 						const char *buf, size_t len) \
 {									\
-	return cohort_store_bool(buf, len, &(_which));			\
+	return cohort_store_bool("rightsize/" #_name, buf, len, &(_which)); \
 }									\
 COHORT_ATTR_RW(cohort_rightsize, _name)
 
@@ -304,8 +303,8 @@ static ssize_t cohort_rightsize_background_adj_store(struct kobject *kobj,
 
 	if (kstrtoint(buf, 10, &adj) || adj < COHORT_BACKGROUND_MIN ||
 	    adj > OOM_SCORE_ADJ_MAX + 1)
-		return cohort_store_refused(attr, buf, "%d to %d", COHORT_BACKGROUND_MIN,
-					    OOM_SCORE_ADJ_MAX + 1);
+		return cohort_store_refused("rightsize/background_adj", buf, "%d to %d",
+					    COHORT_BACKGROUND_MIN, OOM_SCORE_ADJ_MAX + 1);
 	WRITE_ONCE(cohort_background_adj, adj);
 	return len;
 }
@@ -321,7 +320,8 @@ static ssize_t cohort_rightsize_read_around_pages_store(struct kobject *kobj,
 							struct kobj_attribute *attr,
 							const char *buf, size_t len)
 {
-	return cohort_store_uint(attr, buf, len, &cohort_read_around_pages, 0, COHORT_READ_AROUND_MAX);
+	return cohort_store_uint("rightsize/read_around_pages", buf, len,
+				 &cohort_read_around_pages, 0, COHORT_READ_AROUND_MAX);
 }
 COHORT_ATTR_RW(cohort_rightsize, read_around_pages);
 

@@ -70,30 +70,42 @@ static unsigned long cohort_left_mapped(struct mm_struct *mm)
 	return get_mm_counter(mm, MM_ANONPAGES) + get_mm_counter(mm, MM_SHMEMPAGES);
 }
 
-/* The role of a process of which only the address space is known. */
-static const struct cohort_vnode *cohort_left_role(const struct mm_struct *mm)
+/* A cpuset may have some of the nodes of a role alone. */
+static bool cohort_vnode_cpuset_has(const struct task_struct *thread, const nodemask_t *nodes)
 {
-	struct cohort_vnode *role = cohort_vnode_said(mm);
+#ifdef CONFIG_CPUSETS
+	return nodes_intersects(thread->mems_allowed, *nodes);
+#else
+	return true;
+#endif
+}
+
+/* Does a process of which only the address space is known allocate in one of these nodes? */
+static bool cohort_left_lives(const struct mm_struct *mm, const nodemask_t *nodes)
+{
+	const struct cohort_vnode *role = cohort_vnode_said(mm);
+	bool allowed = true;
 #ifdef CONFIG_MEMCG
 	struct task_struct *owner;
 
 	rcu_read_lock();
 	owner = rcu_dereference(mm->owner);
-	if (owner)
-		role = cohort_vnode_by_cpuset(owner, role);
+	if (owner) {
+		role = cohort_vnode_by_cpuset(owner, cohort_vnode_said(mm));
+		allowed = cohort_vnode_cpuset_has(owner, nodes);
+	}
 	rcu_read_unlock();
 #endif
-	return role;
+	return allowed && nodes_intersects(role->nodes, *nodes);
 }
 
-/* Has this process a role of these nodes, and may it have what is worth a victim? */
+/* Does this process live in these nodes, and may it have what is worth a victim? */
 static bool cohort_left_stayed(struct cohort_left *left, struct mm_struct *mm)
 {
 	if (!left->looks)
 		return true;	/* the search is over, whatever it comes to */
 	left->looks--;
-	return nodes_intersects(cohort_left_role(mm)->nodes, *left->nodes) &&
-	       cohort_left_mapped(mm) >= left->large;
+	return cohort_left_lives(mm, left->nodes) && cohort_left_mapped(mm) >= left->large;
 }
 
 static bool cohort_left_in_family(struct cohort_left *left, struct anon_vma *family)
@@ -246,16 +258,6 @@ static bool cohort_vnode_below(const struct cohort_vnode *role, const nodemask_t
 	while (vn < role && !nodes_intersects(vn->nodes, *nodes))
 		vn++;
 	return vn < role;
-}
-
-/* A cpuset may have some of the nodes of a role alone. */
-static bool cohort_vnode_cpuset_has(const struct task_struct *thread, const nodemask_t *nodes)
-{
-#ifdef CONFIG_CPUSETS
-	return nodes_intersects(thread->mems_allowed, *nodes);
-#else
-	return true;
-#endif
 }
 
 /*

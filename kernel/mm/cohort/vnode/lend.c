@@ -72,12 +72,11 @@ static DEFINE_PER_CPU(struct lend_turn, lend_turn);
  * struct lend_take - what one taking-back is to bring
  * @want: pages
  * @got: of these, dropped so far
- * @looked: lent pages that were looked at for that
  * @deadline: in jiffies, when it ends with less
  * @spare: what memory.min protects stays lent
  */
 struct lend_take {
-	unsigned long want, got, looked, deadline;
+	unsigned long want, got, deadline;
 	bool spare;
 };
 
@@ -299,7 +298,6 @@ static void cohort_lend_drop_batch(struct pglist_data *pgdat, unsigned long *pfn
 		if (*pfn >= end)
 			break;
 		page = pfn_to_page(*pfn);
-		take->looked++;
 		/* The spans of nodes may overlap. */
 		if (page_to_nid(page) != pgdat->node_id || !cohort_lend_isolate(page, &list))
 			continue;
@@ -359,7 +357,26 @@ static void cohort_lend_take_from(struct cohort_vnode *vn, struct lend_take *tak
 	} while (nid != first);
 }
 
-/* Until the owner has what it keeps, or all of it if lending was switched off. */
+/* Looks at all that is lent if need be.  True if that was not enough. */
+static bool cohort_lend_take_in_time(struct cohort_vnode *vn, long want, bool spare)
+{
+	struct lend_take take = {
+		.want = want,
+		.deadline = jiffies + MAX_JIFFY_OFFSET,
+		.spare = spare,
+	};
+
+	if (want <= 0 || atomic_long_read(&vn->lent) <= 0)
+		return false;
+	cohort_lend_take_from(vn, &take);
+	return take.got < take.want;
+}
+
+/*
+ * Until the owner has what it keeps, or all of it if lending was switched off.  Where nothing
+ * else is lent any more, requests that had not the time to find that out have what memory.min
+ * protects.
+ */
 static void cohort_lend_take_back_work(struct work_struct *work)
 {
 	unsigned int i;
@@ -367,36 +384,22 @@ static void cohort_lend_take_back_work(struct work_struct *work)
 	for (i = 0; i < cohort_nr_vnodes; i++) {
 		struct cohort_vnode *vn = &cohort_vnodes[i];
 		long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn);
+		bool spare = READ_ONCE(lending) && cohort_protect(false);
+		unsigned long starved = xchg(&vn->starved, 0);
 
 		if (!READ_ONCE(lending))
 			want = atomic_long_read(&vn->lent);
-		if (want > 0 && atomic_long_read(&vn->lent) > 0) {
-			struct lend_take take = {
-				.want = want,
-				.deadline = jiffies + MAX_JIFFY_OFFSET,
-				.spare = READ_ONCE(lending) && cohort_protect(false),
-			};
-
-			cohort_lend_take_from(vn, &take);
-		}
+		if (cohort_lend_take_in_time(vn, want, spare) && spare)
+			cohort_lend_take_in_time(vn, starved, false);
 	}
-}
-
-/* Has all that is lent been looked at since something was last dropped, over several requests? */
-static bool cohort_lend_exhausted(struct cohort_vnode *vn, const struct lend_take *take)
-{
-	unsigned long looked = take->got ? 0 : READ_ONCE(vn->in_vain) + take->looked;
-
-	WRITE_ONCE(vn->in_vain, looked);
-	return !cohort_lend_over(take) || (long)looked >= atomic_long_read(&vn->lent);
 }
 
 /*
  * For the owner of a node.  Of what is lent, that which memory.min protects goes last, when there
- * is nothing else: the owner's own processes would be killed for it.  *@more tells that a look at
- * the rest is to come.
+ * is nothing else: the owner's own processes would be killed for it.  Where there is too much to
+ * find that out in time, the work does.
  */
-static unsigned long cohort_lend_take_for(struct cohort_vnode *vn, unsigned long want, bool *more)
+static unsigned long cohort_lend_take_for(struct cohort_vnode *vn, unsigned long want)
 {
 	struct lend_take take = {
 		.want = want,
@@ -405,15 +408,21 @@ static unsigned long cohort_lend_take_for(struct cohort_vnode *vn, unsigned long
 	};
 
 	cohort_lend_take_from(vn, &take);
-	if (!take.spare || take.got >= want)
-		return take.got;
-	*more = !cohort_lend_exhausted(vn, &take);
-	if (!*more) {
+	if (take.spare && !cohort_lend_over(&take)) {
 		take.deadline = jiffies + msecs_to_jiffies(LEND_MS);
 		take.spare = false;
 		cohort_lend_take_from(vn, &take);
 	}
+	if (take.spare && take.got < want)
+		WRITE_ONCE(vn->starved, want - take.got);
 	return take.got;
+}
+
+/* What may not wake kswapd may hold the lock of a work queue. */
+static void cohort_lend_wake(gfp_t gfp)
+{
+	if (gfp & __GFP_KSWAPD_RECLAIM)
+		queue_work(system_unbound_wq, &lend_work);
 }
 
 /**
@@ -429,7 +438,6 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	const gfp_t reclaim = __GFP_DIRECT_RECLAIM | __GFP_FS | __GFP_IO;
 	struct cohort_vnode *vn;
 	unsigned long want = max(2UL << order, 4UL * LEND_BATCH), got, stall;
-	bool more = false;
 
 	if (!in_task() || (current->flags & PF_MEMALLOC))
 		return false;
@@ -437,21 +445,21 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	if (!nodes_subset(*nodemask, vn->nodes) || atomic_long_read(&vn->lent) <= 0 ||
 	    time_before(jiffies, READ_ONCE(vn->barren)))
 		return false;
-	/* What may not wake kswapd may hold the lock of a work queue. */
-	if (gfp & __GFP_KSWAPD_RECLAIM)
-		queue_work(system_unbound_wq, &lend_work);
+	cohort_lend_wake(gfp);
 	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))
 		return false;
 	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(gfp);
-	got = cohort_lend_take_for(vn, want, &more);
+	got = cohort_lend_take_for(vn, want);
 	fs_reclaim_release(gfp);
 	psi_memstall_leave(&stall);
+	if (READ_ONCE(vn->starved))
+		cohort_lend_wake(gfp);
 	/*
 	 * What is still lent its borrowers hold, or it takes long to unmap: a trickle of it is
 	 * not worth a walk for each page.
 	 */
-	if (got < want && !more && atomic_long_read(&vn->lent) > 0)
+	if (got < want && atomic_long_read(&vn->lent) > 0)
 		WRITE_ONCE(vn->barren, jiffies + LEND_BARREN);
 	return got > 0;
 }

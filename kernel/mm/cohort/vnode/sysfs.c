@@ -34,7 +34,7 @@ static ssize_t cohort_vnode_default_store(struct kobject *kobj, struct kobj_attr
 	struct cohort_vnode *vn = cohort_vnode_find(buf);
 
 	if (!vn)
-		return cohort_store_refused(attr, buf, "the name of a role");
+		return cohort_store_refused("vnode/default", buf, "the name of a role");
 	cohort_vnode_set_default(vn);
 	return len;
 }
@@ -48,7 +48,7 @@ static ssize_t cohort_vnode_lend_show(struct kobject *kobj, struct kobj_attribut
 static ssize_t cohort_vnode_lend_store(struct kobject *kobj, struct kobj_attribute *attr,
 				       const char *buf, size_t len)
 {
-	return cohort_store_switch(attr, buf, len, cohort_vnode_lend);
+	return cohort_store_switch("vnode/lend", buf, len, cohort_vnode_lend);
 }
 COHORT_ATTR_RW(cohort_vnode, lend);
 
@@ -136,7 +136,7 @@ static ssize_t cohort_vnode_unusable_pct_store(struct kobject *kobj, struct kobj
 					       const char *buf, size_t len)
 {
 	struct cohort_vnode *vn = cohort_vnode_at(kobj);
-	ssize_t done = cohort_store_uint(attr, buf, len, &vn->unusable_pct, 0, 100);
+	ssize_t done = cohort_store_uint("vnode/*/unusable_pct", buf, len, &vn->unusable_pct, 0, 100);
 
 	if (done > 0)
 		cohort_vnode_tidy_now(vn);

@@ -29,7 +29,7 @@
  * @cpus: online CPUs of these nodes; changes in CPU hotplug callbacks
  * @lent: its pages that hold page cache of others
  * @hand: frame where taking them back goes on; any value will do
- * @in_vain: lent pages that requests have looked at since one of them was last dropped
+ * @starved: pages that a request did not get back in time, since what memory.min protects is spared
  * @barren: jiffies before which requests for its memory do not look for them again
  * @unusable_pct: share of its free memory that may be in pieces below order 4
  *	before kcompactd compacts it, percent; 0: as the kernel does
@@ -47,7 +47,7 @@ struct cohort_vnode {
 	struct cpumask cpus;
 	atomic_long_t lent;
 	unsigned long hand;
-	unsigned long in_vain;
+	unsigned long starved;
 	unsigned long barren;
 	unsigned int unusable_pct;
 	int tidy_wait, tidy_defer;
