@@ -7,14 +7,13 @@ the user may have edited, and what `study`, `tune`, `report` and the last compar
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cohort import paths
 from cohort.errors import HostError
-from cohort.kept import GONE, alone, mounted_below, remove
+from cohort.kept import alone, is_gone, mounted_below, remove
 from cohort.kernel import source
 
 SUFFIXES = {".img", ".lock", ".part", ".pci", ".so"}
@@ -97,7 +96,7 @@ def _runs(out: Path) -> Iterator[Entry]:
 def _tests(out: Path) -> Iterator[Entry]:
     """What is in a directory of tests is held as that of any other output directory."""
     for path in _children(out):
-        if path.name == GONE:
+        if is_gone(path):
             yield Entry((path,), (path,))
         elif HOMES.fullmatch(path.name) and _is_own(path):
             yield Entry((path,), (path, *filter(_is_own, sorted(path.iterdir()))))
@@ -126,7 +125,7 @@ def _children(at: Path) -> list[Path]:
     """What is in a directory, hidden things left out but for what a removal left."""
     if not _is_own(at):
         return []
-    return sorted(x for x in at.iterdir() if x.name == GONE or not x.name.startswith("."))
+    return sorted(x for x in at.iterdir() if is_gone(x) or not x.name.startswith("."))
 
 
 def _grouped(at: Path, within: Path | None = None) -> Iterator[Entry]:
@@ -148,7 +147,7 @@ def holdings(kinds: Sequence[str] = ()) -> list[Holding]:
 def _measured(entry: Entry) -> Entry:
     """With its size, and the newest change of anything in it: no use is newer."""
     found = [size for path in entry.paths for size in _sizes(path)]
-    used = 0.0 if entry.path.name == GONE else max((time for _, time in found), default=0.0)
+    used = 0.0 if is_gone(entry.path) else max((time for _, time in found), default=0.0)
     return Entry(entry.paths, entry.within, sum(size for size, _ in found), used)
 
 
@@ -193,7 +192,7 @@ def remove_old(found: Sequence[Holding], before: float) -> None:
     """Remove what was chosen, and note what became of it.
 
     What another command holds stays, and what was used since it was looked at. So does what cannot
-    be removed; that of another user may then lie in GONE.
+    be removed; that of another user may then be left in a part.
     """
     for holding in found:
         for entry in holding.old:
@@ -220,7 +219,7 @@ def _remove(entry: Entry, holding: Holding, before: float) -> None:
 
 def _last_change(entry: Entry) -> float:
     """Seconds since 1970; what a use notes is of the entry itself, so that is looked at alone."""
-    if entry.path.name == GONE:
+    if is_gone(entry.path):
         return 0.0
     return max((os.lstat(x).st_mtime for x in entry.paths if x.exists()), default=0.0)
 
@@ -229,7 +228,5 @@ def _remove_one(path: Path) -> None:
     """HostError for a directory in which something is mounted: that would be emptied, too."""
     if mounts := mounted_below(path):
         raise HostError(f"{mounts[-1]} is still mounted", f"umount {mounts[-1]}")
-    if path.name == GONE:
-        shutil.rmtree(path)
-    elif path.exists() or path.is_symlink():
+    if path.exists() or path.is_symlink():
         remove(path)

@@ -49,14 +49,24 @@ def _named() -> Path:
 def made(*parts: str) -> Path:
     """A directory under `out_dir()`, created. Resolved: a build must not see it by two names.
 
-    What `cohort clean` removes lies in the first of `parts`, which is held until this process ends.
+    What `cohort clean` removes lies in the first of `parts`, which is held until this process ends,
+    and so is the output directory, which may be one of tests in another. Held first: what is there
+    already might be removed before it is.
     """
     out = out_dir()
+    if parts:
+        _hold(out)
+        _hold(out / parts[0])
     path = out.joinpath(*parts)
     _create(path)
-    if parts:
-        kept.hold((out / parts[0]).resolve())
     return path.resolve()
+
+
+def _hold(directory: Path) -> None:
+    """Hold a directory that is created where there is none, also if it was removed meanwhile."""
+    _create(directory)
+    while not kept.hold(directory.resolve()):
+        _create(directory)
 
 
 def _create(path: Path) -> None:

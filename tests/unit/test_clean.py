@@ -104,7 +104,7 @@ def test_what_is_old_is_removed(full: Path, cohort: Cohort) -> None:
     states = {y["state"] for x in json.loads(done.stdout)["kinds"] for y in x["older"]}
     assert states == {"removed"}
     assert files(full) == {*NEW, *NEVER}
-    assert list(full.rglob(kept.GONE)) == []
+    assert list(full.rglob(f"{kept.GONE}*")) == []
     done = cohort("clean", "--older", "30")
     assert done.stdout.splitlines()[-1] == "removed: 0 entries, 0.0 MiB"
 
@@ -169,14 +169,14 @@ def test_use_is_that_of_the_newest_part(full: Path) -> None:
 def test_what_an_interrupted_removal_left_goes_next_time(
     full: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", killed)
         assert cohort("clean", "--older", "30", "--kind", "runs").code == 130
-    [left] = full.rglob(kept.GONE)
-    assert left == full / "runs" / kept.GONE
+    [left] = full.rglob(f"{kept.GONE}*")
+    assert left.parent == full / "runs"
     assert len(list(full.glob("runs/phone-2g-*/*"))) == 2
     assert cohort("clean", "--older", "300", "--kind", "runs").code == 0
     assert not left.exists()

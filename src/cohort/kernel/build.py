@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cohort import host, paths
 from cohort.errors import BuildError, UsageError
-from cohort.kept import GONE, remove, used
+from cohort.kept import is_gone, remove, used
 from cohort.kernel import config, identity, overlay, source
 from cohort.log import Update
 from cohort.units import LARGE_PAGE, PAGE
@@ -206,7 +206,7 @@ def _keep(image_id: str, image: Path, configuration: Path) -> Path:
             part.replace(kept)
         used(kept)
         for other in images.iterdir():
-            if other.name != GONE and other.stat().st_mtime < time.time() - KEPT_S:
+            if not is_gone(other) and other.stat().st_mtime < time.time() - KEPT_S:
                 remove(other)
     return kept
 
