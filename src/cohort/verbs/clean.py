@@ -4,14 +4,13 @@ import json
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
 from cohort import clean, paths
 from cohort.clean import Entry, Holding
-from cohort.errors import Skipped, UsageError
+from cohort.errors import CohortError, Skipped, UsageError
 from cohort.units import MIB
 from cohort.verbs.options import JSON, Finite
 
@@ -41,18 +40,19 @@ def command(older_days: float | None, kinds: tuple[str, ...], dry_run: bool, as_
 
     What is removed is made again when it is asked for, but for runs of another commit or of another
     state of a tree than is there by then. What a command uses that has not ended stays, and exit
-    code 4 says so. The kernel source, studies and reports are never removed.
+    code 4 says so; 8 is for what could not be removed. The kernel source, studies and reports are
+    never removed.
     """
     if dry_run and older_days is None:
         raise UsageError("--dry-run is of --older, which alone removes anything", "--older 30")
-    found = clean.holdings(kinds)
+    now = time.time()
+    found = clean.holdings(now, kinds)
     whole = clean.size_of(paths.out_dir().resolve()) if not kinds else None
     other = None if whole is None else max(0, whole - sum(holding.bytes for holding in found))
     if older_days is not None:
-        before = time.time() - older_days * DAY_S
-        clean.choose(found, before)
+        clean.choose(found, now - older_days * DAY_S)
         if not dry_run:
-            clean.remove_old(found, before)
+            clean.remove_old(found)
     show(found, other, older_days, dry_run, as_json)
     _judge(found)
 
@@ -67,7 +67,11 @@ def show(
     """Print what is there, and with --older what of it went, or would go. `other` are the bytes of
     what is of no kind."""
     if as_json:
-        about = {"out": str(paths.out_dir()), "older_days": older_days, "dry_run": dry_run}
+        about = {
+            "out": str(paths.out_dir().resolve()),
+            "older_days": older_days,
+            "dry_run": dry_run,
+        }
         told = {**about, "other_bytes": other, "kinds": [_object(x) for x in found]}
         print(json.dumps(told, allow_nan=False))
         return
@@ -102,8 +106,10 @@ def _day(used: float) -> str:
 
 
 def _object(holding: Holding) -> dict[str, Any]:
-    """A kind for other programs, each entry that --older means with what became of it."""
-    states: dict[Path, str] = {entry.path: "removed" for entry in holding.removed}
+    """A kind for other programs, each entry that --older means with what became of it: kept,
+    removed, in use, failed, or gone, as another process removed it."""
+    states = {x.path: "kept" if x.is_there else "gone" for x in holding.old}
+    states |= {entry.path: "removed" for entry in holding.removed}
     states |= {entry.path: "in use" for entry in holding.in_use}
     states |= dict.fromkeys(holding.failed, "failed")
     return {
@@ -111,9 +117,7 @@ def _object(holding: Holding) -> dict[str, Any]:
         "entries": len(holding.entries),
         "bytes": holding.bytes,
         "last_used": _instant(holding.used),
-        "older": [
-            {**_entry(entry), "state": states.get(entry.path, "kept")} for entry in holding.old
-        ],
+        "older": [{**_entry(entry), "state": states[entry.path]} for entry in holding.old],
     }
 
 
@@ -126,15 +130,22 @@ def _instant(used: float) -> str | None:
 
 
 def _judge(found: Sequence[Holding]) -> None:
-    """The first HostError of what could not be removed, or Skipped for what is in use."""
-    for holding in found:
-        for error in holding.failed.values():
-            raise error
+    """HostError of what could not be removed, or Skipped for what is in use; of several all are
+    told."""
+    errors: list[CohortError] = []
     held = [holding for holding in found if holding.in_use]
     if held:
         count = sum(len(holding.in_use) for holding in held)
         names = ", ".join(holding.kind for holding in held)
-        raise Skipped(
-            f"{count} old entries stay, as another cohort uses out/: {names}",
-            "call it again when that has ended, or name other kinds: --kind",
+        stay = "1 old entry stays" if count == 1 else f"{count} old entries stay"
+        errors.append(
+            Skipped(
+                f"{stay}, as another cohort uses out/: {names}",
+                "call it again when that has ended, or name other kinds: --kind",
+            )
         )
+    errors += [error for holding in found for error in holding.failed.values()]
+    for error in errors[:-1]:
+        click.echo(f"cohort: {error}", err=True)
+    if errors:
+        raise errors[-1]
