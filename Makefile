@@ -41,7 +41,7 @@ ARCH := x86_64
 OUT := $(or $(COHORT_OUT),out)
 REPORT := $(OUT)/report.html
 # What the lab and its tests make there.
-MADE := cache gw* guest kernel kunit last-*.json programs report.html runs storage studies suites tests tune
+MADE := .gone* builds cache gw* guest kernel kunit last-*.json programs report.html runs storage studies suites tests tune
 
 # `make repeat`: what pytest is told, how often it runs, and the busy loops beside it.
 TESTS :=

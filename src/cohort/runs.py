@@ -22,7 +22,7 @@ from cohort import capacity, host, named, paths, switches
 from cohort.capacity import Load
 from cohort.errors import BuildError, CohortError, Failed, GuestError, Stopped, UsageError
 from cohort.kept import remove
-from cohort.kernel.build import Kernel, KernelSpec, build
+from cohort.kernel.build import VARIANTS, Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
 from cohort.phone import initramfs, room
 from cohort.phone.initramfs import build_guest, build_initramfs
@@ -381,17 +381,17 @@ def _check_trees(built: Mapping[KernelSpec, Kernel]) -> None:
 class CheckedRun:
     """A run that can be made: its workload, and all that the guest is told (/phone.conf).
 
-    `remark` is what may not be meant, or empty.
+    `remarks` are what may not be meant.
     """
 
     workload: Workload
     conf: str
-    remark: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def _tell(checked: Sequence[CheckedRun]) -> None:
     """Each remark on the runs once."""
-    for remark in dict.fromkeys(run.remark for run in checked if run.remark):
+    for remark in dict.fromkeys(remark for run in checked for remark in run.remarks):
         log.warning("%s", remark)
 
 
@@ -407,10 +407,21 @@ def check_run(spec: RunSpec) -> CheckedRun:
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name, switches.reserved_mb(spec.words))
     check_files(workload, workload.name)
-    remark = _strange_roles(spec.policy, workload)
+    remarks = filter(None, (_strange_kernel(spec), _strange_roles(spec.policy, workload)))
     _check_nodes(spec, workload)
     _check_area(spec, workload)
-    return CheckedRun(workload, _conf(spec, workload), remark)
+    return CheckedRun(workload, _conf(spec, workload), tuple(remarks))
+
+
+def _strange_kernel(spec: RunSpec) -> str:
+    """A sentence if the kernel that is named for the run is not of the policy's kind: of policies
+    that differ in it alone the runs would be the same, and no table would tell."""
+    policy, asked = spec.policy, spec.kernel_spec.configs
+    own = VARIANTS.get(policy.kernel, ())
+    where = f"policy {policy.name}: its kernel is {policy.kernel}, and {','.join(asked)}"
+    if lacking := [fragment for fragment in own if fragment not in asked]:
+        return f"{where} has no {lacking[0]}"
+    return f"{where} has Cohort" if "cohort" in asked and "cohort" not in own else ""
 
 
 def _strange_roles(policy: Policy, workload: Workload) -> str:

@@ -10,7 +10,7 @@ from cohort import runs
 from cohort.errors import BuildError, Stopped
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.policy import load_policy
-from cohort.runs import Ended, Plan, RunSpec, meta_of
+from cohort.runs import Ended, Plan, RunSpec, check_run, meta_of
 from tests_support import Outcome
 
 VENDOR = Path("/vendor")
@@ -107,3 +107,30 @@ def test_a_run_says_which_tree_its_kernel_is_of(planned: Callable[..., Plan]) ->
     assert (own["tree"], other["tree"]) == (None, "/vendor")
     assert own["name"] == other["name"]
     assert own["config"] is other["config"] is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "fragments", "remark"),
+    [
+        ("none", "base,x86_64,lab,cohort,lockstat", None),
+        ("none", None, None),
+        ("none-stock", None, None),
+        ("none-stock", "base,x86_64,lab,lockstat", None),
+        ("none-stock", "base,x86_64,lab,cohort", "stock, and base,x86_64,lab,cohort has Cohort"),
+        (
+            "none-order9",
+            "base,x86_64,lab,cohort",
+            "order9, and base,x86_64,lab,cohort has no order9",
+        ),
+        ("none", "base,x86_64,lab", "cohort, and base,x86_64,lab has no cohort"),
+    ],
+)
+def test_a_kernel_of_another_kind_than_the_policys_is_told(
+    policy: str, fragments: str | None, remark: str | None
+) -> None:
+    """The columns of none-stock and of none would be one, and Cohort would cost nothing."""
+    kernel = None if fragments is None else KernelSpec.from_fragments(fragments, VENDOR)
+    checked = check_run(RunSpec(load_policy(policy), "phone-2g", kernel=kernel, tree=VENDOR))
+    assert checked.remarks == (
+        () if remark is None else (f"policy {policy}: its kernel is {remark}",)
+    )

@@ -99,7 +99,7 @@ def test_a_policy_of_roles_that_the_workload_has_not_is_refused() -> None:
     with pytest.raises(UsageError, match="are: trusted, untrusted") as caught:
         runs.check_run(near)
     assert caught.value.hint == "did you mean trusted?"
-    assert runs.check_run(spec("memcg", "vnode-pressure")).remark == ""
+    assert runs.check_run(spec("memcg", "vnode-pressure")).remarks == ()
 
 
 def test_a_role_that_the_workload_has_not_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,4 +141,4 @@ def test_a_role_of_a_node_that_the_machine_has_not_is_refused(
 def test_nodes_may_be_laid_out_by_the_run() -> None:
     chosen = spec("none", "vnode-pressure", trusted=Role(vnode="own")).policy
     words = ("cohort.vnode=own:600M,others:rest",)
-    assert runs.check_run(runs.RunSpec(chosen, "vnode-pressure", 5, cmdline=words)).remark == ""
+    assert runs.check_run(runs.RunSpec(chosen, "vnode-pressure", 5, cmdline=words)).remarks == ()
