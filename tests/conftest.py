@@ -11,7 +11,8 @@ from cohort.kernel import overlay, source
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update, line_writer
 from cohort.results.metrics import compute_metrics
-from cohort.runs import RunDir, RunSpec
+from cohort.results.rundir import RunDir
+from cohort.runs import RunSpec
 from made_runs import make_run
 from tests_support import ALLOC_C, Outcome
 

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from cohort.kernel import kunit
+from cohort.vm import kunit
 
 _TITLE = re.compile(r"BUG: KCSAN: (?:data-race|assert: race) in (.+)$")
 _OURS = re.compile(r"\b(?:__)?cohort_")

@@ -10,6 +10,7 @@ import pytest
 
 import commit_messages
 import house
+import lab_house
 from c_source import (
     foreign_functions,
     nameless,
@@ -94,6 +95,13 @@ def test_python_has_no_lint() -> None:
 def test_python_types() -> None:
     """Of the tests as well: they are read as often, and call what is typed."""
     check(BIN / "mypy", "--strict")
+
+
+@pytest.mark.gate
+def test_the_folders_of_the_lab_form_no_circle() -> None:
+    """What two of them need lies in the lower one: either can be read, and tried, by itself."""
+    files = lab_house.texts(paths.ROOT / "src" / lab_house.LAB)
+    assert lab_house.circle(lab_house.arrows(files)) == []
 
 
 @pytest.mark.gate

@@ -9,7 +9,7 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from cohort import capacity, host, named, paths, switches
 from cohort.capacity import Load
-from cohort.errors import BuildError, CohortError, Failed, GuestError, Stopped, UsageError
+from cohort.errors import BuildError, CohortError, GuestError, Stopped, UsageError
 from cohort.kept import remove
 from cohort.kernel.build import VARIANTS, Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
@@ -30,7 +30,8 @@ from cohort.phone.storage import build_storage, check_files, padded
 from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
 from cohort.policy import MOST_MEMORY_MB, Policy
 from cohort.results.metrics import compute_metrics
-from cohort.results.record_schema import BAD_BYTES, check_file
+from cohort.results.record_schema import check_file
+from cohort.results.rundir import RunDir
 from cohort.units import PAGE
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
@@ -48,7 +49,6 @@ SILENT_CHECKED_S = 400.0  # a kernel with every check, and a storm on it, on a b
 BOOT_LIMIT_S = 300.0
 LAUNCH_LIMIT_S = 6.0  # a launch takes half a second on a quiet host
 BENCH_LIMIT_S = 3600.0
-MAKE_AGAIN = "make the run again, with --fresh, or remove its directory"
 
 
 @dataclass(frozen=True)
@@ -153,35 +153,6 @@ class RunSpec:
         except UsageError:  # for this machine there is none
             return ",".join(asked.configs)
         return None if asked.configs == own.configs else ",".join(asked.configs)
-
-
-@dataclass(frozen=True)
-class RunDir:
-    """A finished run."""
-
-    path: Path
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """What was run, on what, when."""
-        return read_object(self.path / "meta.json")
-
-    @property
-    def metrics(self) -> dict[str, Any]:
-        """The run's metrics by name."""
-        return read_object(self.path / "metrics.json")
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """The guest's records in order; Failed names a line that is none, and tells of a file that
-        was cut short."""
-        path = self.path / "records.jsonl"
-        record: dict[str, Any] = {}
-        with path.open(encoding="utf-8", errors=BAD_BYTES) as file:
-            for number, line in enumerate(file, 1):
-                record = _read_record(line, f"{path}:{number}")
-                yield record
-        if record.get("r") != "end":
-            raise Failed(f"{path}: cut short: the guest's last record is not there", MAKE_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -667,25 +638,3 @@ def _raise_first(futures: "Sequence[Future[Any]]") -> None:
 
 def _ignore(done: int, total: int) -> None:
     """The progress is not shown."""
-
-
-def _read_record(line: str, where: str) -> dict[str, Any]:
-    """A line of what a guest said; Failed, beginning with `where`, for one that is no record."""
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise Failed(f"{where}: not a record: {line[:80]!r}") from error
-    if not isinstance(record, dict):
-        raise Failed(f"{where}: not a record: {line[:80]!r}")
-    return record
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object; UsageError for a file that is none. OSError as files have it."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{path}: not what a run leaves: {error}", MAKE_AGAIN) from error
-    if not isinstance(value, dict):
-        raise UsageError(f"{path}: not what a run leaves: no object", MAKE_AGAIN)
-    return value

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cohort.kernel import kunit
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update
+from cohort.vm import kunit
 from tests_support import SmallGuest, at_night, claims_of, small_guest
 
 pytestmark = pytest.mark.integration

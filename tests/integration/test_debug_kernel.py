@@ -8,10 +8,11 @@ import pytest
 
 import races
 from cohort import runs
-from cohort.kernel import kunit
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.policy import Policy, load_policy
-from cohort.runs import RunDir, RunSpec
+from cohort.results.rundir import RunDir
+from cohort.runs import RunSpec
+from cohort.vm import kunit
 from tests_support import at_night
 
 pytestmark = pytest.mark.integration

@@ -11,8 +11,9 @@ from cohort.policy import load_policy
 from cohort.results import history
 from cohort.results.pages import Home
 from cohort.results.records import Record, of_result, read_set
+from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
-from cohort.runs import RunDir, RunSpec
+from cohort.runs import RunSpec
 
 pytestmark = [pytest.mark.integration, pytest.mark.night]
 

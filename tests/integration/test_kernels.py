@@ -11,9 +11,10 @@ import pytest
 
 import house
 from cohort import host, paths
-from cohort.kernel import build, config, kunit, overlay
+from cohort.kernel import build, config, overlay
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.log import Update
+from cohort.vm import kunit
 from tests_support import copy_originals, patched_objects, touched_files
 
 pytestmark = pytest.mark.integration

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cohort.kernel import kunit
 from cohort.kernel.build import Kernel
+from cohort.vm import kunit
 from tests_support import SmallGuest, at_night, claims_of, small_guest
 
 pytestmark = pytest.mark.integration

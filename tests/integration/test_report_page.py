@@ -7,8 +7,8 @@ import pytest
 
 from browser import Page, browser
 from cohort.results.html import render_report
+from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
-from cohort.runs import RunDir
 from made_runs import add_map, make_run
 
 pytestmark = pytest.mark.integration

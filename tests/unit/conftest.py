@@ -9,10 +9,11 @@ import pytest
 
 from cohort import runs
 from cohort.kernel.build import Kernel
-from cohort.results import collect, pages
+from cohort.results import pages
 from cohort.results.pages import Home
 from cohort.results.records import write_set
 from cohort.runs import Plan, RunSpec, check_run
+from cohort.sets import collect
 from cohort.vm.machine import Accel
 from made_results import checkout, made_run
 

@@ -19,7 +19,7 @@ from cohort import host, runs
 from cohort.cluster import content, engine, job
 from cohort.cluster.engine import Cluster
 from cohort.errors import Failed, GuestError, HostError, MissingTool, UsageError
-from cohort.runs import RunDir
+from cohort.results.rundir import RunDir
 from cohort.vm.boot import Boot
 from cohort.vm.guest import Limits
 from cohort.vm.machine import Latency, VmSpec

@@ -244,7 +244,7 @@ def test_the_verb_keeps_runs_and_makes_the_page(
     (results / "history.toml").write_text(RULE)
     for commit, kills, code in (("a", 100, 0), ("b", 130, 1)):
         made = both(commit, kills)
-        monkeypatch.setattr("cohort.results.collect.of_runs", lambda *_, made=made: made)
+        monkeypatch.setattr("cohort.sets.collect.of_runs", lambda *_, made=made: made)
         said = str(cohort("results", "history", tmp_path))
         assert f"code={code}" in said
         assert "history.jsonl" in said

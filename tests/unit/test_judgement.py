@@ -11,9 +11,9 @@ from cohort.results.judgement import AREAS, judge, judgements, rule
 from cohort.results.memory_map import KINDS, map_data
 from cohort.results.night import CONTRAST, NIGHT_INK, NIGHT_PAPER, by_night, contrast
 from cohort.results.plots import policy_colours
+from cohort.results.rundir import RunDir
 from cohort.results.runs import Result, measure
 from cohort.results.table import compare
-from cohort.runs import RunDir
 from made_runs import make_run
 
 Figures = Mapping[str, float]

@@ -15,8 +15,8 @@ import pytest
 from cohort import host, kept, paths
 from cohort.phone import storage
 from cohort.phone.workload import load_workload
+from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
-from cohort.runs import RunDir
 from cohort.suites import programs
 from cohort.vm import steady
 from made_runs import make_run

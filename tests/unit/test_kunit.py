@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cohort.errors import GuestError, UsageError
-from cohort.kernel import build, kunit
+from cohort.kernel import build
 from cohort.kernel.build import Kernel
-from cohort.kernel.kunit import Case, Report
-from cohort.vm import guest
+from cohort.vm import guest, kunit
+from cohort.vm.kunit import Case, Report
 from cohort.vm.machine import VmSpec
 from tests_support import Outcome, may_lock
 

@@ -10,7 +10,7 @@ import pytest
 from cohort import paths
 from cohort.errors import Failed, GuestError
 from cohort.results import record_schema
-from cohort.runs import RunDir
+from cohort.results.rundir import RunDir
 from made_runs import END
 
 GUEST = paths.ROOT / "guest"

@@ -11,10 +11,12 @@ import pytest
 
 from cohort import host, paths, runs
 from cohort.errors import Failed, UsageError
-from cohort.results import again, collect, export
+from cohort.results import export
 from cohort.results.pages import Home
 from cohort.results.records import Record, read_set, write_set
+from cohort.results.rundir import RunDir
 from cohort.runs import RunSpec, check_run
+from cohort.sets import again, collect
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import load_study
 from tests_support import Outcome
@@ -184,10 +186,10 @@ def same_runs(
     """A set `small` that is kept, and runs which turn out as they were; those that were asked."""
     asked: list[RunSpec] = []
 
-    def execute(specs: Sequence[RunSpec], *_: object) -> list[runs.RunDir]:
+    def execute(specs: Sequence[RunSpec], *_: object) -> list[RunDir]:
         asked.extend(specs)
         places = [own_out / "runs" / f"phone-2g-{x.policy.name}-s{x.seed}" for x in specs]
-        return [runs.RunDir(place) for place in places]
+        return [RunDir(place) for place in places]
 
     monkeypatch.setattr(runs, "execute_matrix", execute)
     monkeypatch.setattr(again, "git_id", lambda: "abcd")
@@ -225,10 +227,10 @@ def test_a_comparison_that_ends_meanwhile_is_not_taken_for_the_set(
     """`cohort compare` notes its runs in out/, which commands share."""
     path = home.records / "small.jsonl"
     kept = path.read_text()
-    other = [runs.RunDir(own_out / "runs" / f"phone-2g-tuned-s{seed}") for seed in (1, 2)]
+    other = [RunDir(own_out / "runs" / f"phone-2g-tuned-s{seed}") for seed in (1, 2)]
     make = runs.execute_matrix
 
-    def execute(specs: Sequence[RunSpec], *_: object) -> list[runs.RunDir]:
+    def execute(specs: Sequence[RunSpec], *_: object) -> list[RunDir]:
         export.remember(other, "cohort compare tuned", export.COMPARE)
         return make(specs)
 
@@ -269,7 +271,7 @@ def test_commands_of_a_set_say_as_much_as_was_asked_for(
     levels: list[int] = []
     make = runs.execute_matrix
 
-    def execute(specs: Sequence[RunSpec], *_: object) -> list[runs.RunDir]:
+    def execute(specs: Sequence[RunSpec], *_: object) -> list[RunDir]:
         levels.append(logging.getLogger("cohort").level)
         return make(specs)
 
@@ -299,7 +301,7 @@ def test_runs_that_are_not_the_sets_are_not_kept(
     assert "of none (seed 1) it has `cohort compare none region tuned" in done.stderr
     records = [x for x in read_set(path) if x.seed == 1]
     with pytest.raises(Failed, match=r"of none \(seed 2\) it has none, and made was `cohort"):
-        again.make(records, lambda _: [runs.RunDir(x) for x in places], {})
+        again.make(records, lambda _: [RunDir(x) for x in places], {})
 
 
 def test_a_set_is_had_again_to_the_byte(

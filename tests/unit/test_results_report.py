@@ -11,8 +11,8 @@ import pytest
 from cohort.cli import main
 from cohort.results.html import render_report
 from cohort.results.plots import draw_all, policy_colours
+from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
-from cohort.runs import RunDir
 from made_runs import make_run
 
 

@@ -9,7 +9,7 @@ import pytest
 from cohort.errors import Failed, UsageError
 from cohort.results.records import write_set
 from cohort.results.sheet import Sheet
-from cohort.results.suites import metrics_of, of_suite
+from cohort.sets.suites import metrics_of, of_suite
 from cohort.suites.results import LEAKS, Case, Check, Figure, Outcome
 from cohort.suites.schema import load_suite
 

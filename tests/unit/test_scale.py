@@ -11,6 +11,7 @@ from cohort import paths, runs
 from cohort.errors import Failed
 from cohort.phone.workload import load_workload
 from cohort.results import scale
+from cohort.results.rundir import RunDir
 from cohort.results.scale import (
     HAND,
     Place,
@@ -157,10 +158,10 @@ def test_medians_are_told_with_their_seeds(capsys: pytest.CaptureFixture[str]) -
     assert "Medians over the seeds 1, 2 of" in capsys.readouterr().out
 
 
-def made_run(path: Path, records: list[dict[str, Any]]) -> runs.RunDir:
+def made_run(path: Path, records: list[dict[str, Any]]) -> RunDir:
     path.mkdir(parents=True)
     (path / "records.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in [*records, END]))
-    return runs.RunDir(path)
+    return RunDir(path)
 
 
 def test_each_policy_is_run_with_each_seed(
@@ -169,7 +170,7 @@ def test_each_policy_is_run_with_each_seed(
     tmp_path: Path,
     own_out: Path,
 ) -> None:
-    def execute(specs: list[runs.RunSpec], *_: object) -> list[runs.RunDir]:
+    def execute(specs: list[runs.RunSpec], *_: object) -> list[RunDir]:
         found = []
         for n, spec in enumerate(specs):
             zone = spec.seed * (10 if spec.policy.name == "none" else 20)
@@ -197,7 +198,7 @@ def test_seeds_in_turns_are_run_one_after_the_other(
 ) -> None:
     asked: list[object] = []
 
-    def execute(specs: list[runs.RunSpec], jobs: int | None, *_: object) -> list[runs.RunDir]:
+    def execute(specs: list[runs.RunSpec], jobs: int | None, *_: object) -> list[RunDir]:
         asked.extend([jobs, *(spec.seed for spec in specs)])
         return [made_run(tmp_path / str(spec.seed), _turns()) for spec in specs]
 
@@ -212,7 +213,7 @@ def test_the_kernel_with_lock_statistics_is_for_the_same_machine(
 ) -> None:
     asked: list[runs.RunSpec] = []
 
-    def execute(specs: list[runs.RunSpec], *_: object) -> list[runs.RunDir]:
+    def execute(specs: list[runs.RunSpec], *_: object) -> list[RunDir]:
         asked.extend(specs)
         raise Failed("seen")
 

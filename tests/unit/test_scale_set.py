@@ -8,12 +8,12 @@ import pytest
 
 from cohort.errors import Failed, UsageError
 from cohort.policy import load_policy
-from cohort.results import again
-from cohort.results.collect import run_directories
 from cohort.results.figures import plain
 from cohort.results.records import Record, read_set, write_set
 from cohort.results.scale_set import of_scale
 from cohort.results.sheet import Sheet
+from cohort.sets import again
+from cohort.sets.collect import run_directories
 from made_runs import END
 from tests_support import Outcome, scale_lock, scale_step
 

@@ -15,8 +15,9 @@ from cohort.cli import main
 from cohort.errors import UsageError
 from cohort.policy import load_policy
 from cohort.results.catalogue import BY_NAME
+from cohort.results.rundir import RunDir
 from cohort.results.runs import Result
-from cohort.runs import RunDir, RunSpec
+from cohort.runs import RunSpec
 from cohort.study import matrix, text
 from cohort.study.matrix import Findings, Options
 from cohort.study.picture import draw

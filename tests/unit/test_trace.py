@@ -14,8 +14,8 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
 )
 
 from cohort.paths import ROOT
+from cohort.results.rundir import RunDir
 from cohort.results.trace import COMPACTION, MEMORY, RECLAIM, trace_of
-from cohort.runs import RunDir
 from made_runs import make_run
 from tests_support import Outcome
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from cohort import host, paths
 from cohort.errors import UsageError
+from cohort.results.rundir import RunDir
 from cohort.results.runs import Result
-from cohort.runs import RunDir
 
 COMPARE, SCALE = "compare", "scale"
 """Verbs whose last runs are noted."""

@@ -39,7 +39,7 @@ OF_SUITES = tuple(
     for metric in METRICS
     if metric.group in {"A day of Debian", "Adversaries", "Suites"}
 )
-"""What no run of a phone has: `cohort.results.suites` makes them of a suite's cases."""
+"""What no run of a phone has: `cohort.sets.suites` makes them of a suite's cases."""
 
 SHORTEST_CHAIN = 4
 """Points without which a slope means nothing."""

@@ -16,8 +16,8 @@ from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
 from cohort.results.metrics import compute_metrics
 from cohort.results.records import Record, read_set, set_names
+from cohort.results.rundir import MAKE_AGAIN, RunDir
 from cohort.results.runs import OLDER
-from cohort.runs import MAKE_AGAIN, RunDir
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from cohort.kernel.build import VARIANTS
 from cohort.phone.workload import load_workload
 from cohort.results.figures import Figures
 from cohort.results.records import Record, check_build, of_result
+from cohort.results.rundir import RunDir
 from cohort.results.runs import ONE_BUILD, ONE_PHONE, Result, check_meta
 from cohort.results.scale import (
     HAND,
@@ -29,7 +30,6 @@ from cohort.results.scale import (
 )
 from cohort.results.spread import Spread
 from cohort.results.table import MISSING
-from cohort.runs import RunDir
 
 INSTRUCTIONS, TAKEN, HELD = "instructions", "taken", "under"
 RATE, RATIO, LEAST, GREATEST = "rate", "ratio", "least", "greatest"

@@ -11,9 +11,10 @@ from cohort import named, runs, tomlfile
 from cohort.errors import UsageError
 from cohort.kernel.build import KernelSpec
 from cohort.policy import Policy, load_policy
+from cohort.results.rundir import RunDir
 from cohort.results.runs import Result, measure
 from cohort.results.spread import Spread, spread
-from cohort.runs import RunDir, RunSpec
+from cohort.runs import RunSpec
 from cohort.study.schema import Column, Study
 from cohort.units import PAGE
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from cohort.kernel.kunit import STAMP, splats
 from cohort.suites.schema import Suite
+from cohort.vm.kunit import STAMP, splats
 
 Status = Literal["pass", "fail", "skip", "timeout", "splat", "died", "absent", "slow"]
 """Of a case. `splat`: the kernel complained meanwhile, whatever the case said; `died`: the guest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from cohort.runs import RunDir
+    from cohort.results.rundir import RunDir
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from cohort.verbs.options import FILE, JSON, make_room, of_kernel, of_machine, o
 from cohort.verbs.run import PERFETTO, engine, on_cluster, with_kernel, write_perfetto
 
 if TYPE_CHECKING:
+    from cohort.results.rundir import RunDir
     from cohort.results.runs import Result
-    from cohort.runs import RunDir
 
 
 @click.command("compare")

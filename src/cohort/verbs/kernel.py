@@ -8,10 +8,11 @@ import click
 
 from cohort.errors import Failed, UsageError
 from cohort.kernel import build as builder
-from cohort.kernel import check, deb, frozen, kunit, overlay, source
+from cohort.kernel import check, deb, frozen, overlay, source
 from cohort.kernel.build import KernelSpec
 from cohort.log import Update, progress
 from cohort.verbs.options import Seconds, as_json, config
+from cohort.vm import kunit
 
 FRAGMENTS = "base,x86_64,lab,cohort"
 TREE = click.option(

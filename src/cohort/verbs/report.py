@@ -56,8 +56,8 @@ def _measure(directories: Sequence[Path]) -> "list[Result]":
     """The runs in these directories, each once and measured anew; UsageError for one that is
     none."""
     from cohort import paths
+    from cohort.results.rundir import RunDir
     from cohort.results.runs import measure
-    from cohort.runs import RunDir
 
     for directory in directories:
         if not (directory / "meta.json").is_file():

@@ -119,8 +119,9 @@ def add(
 
     All must be of one clean commit. Prints the set's file. The pages are made by `cohort results`.
     """
-    from cohort.results import collect, export, scale_set, suites
+    from cohort.results import export, scale_set
     from cohort.results.records import write_set
+    from cohort.sets import collect, suites
 
     named = [*places, *more]
     if [bool(named), last, study is not None, suite is not None].count(True) != 1:
@@ -178,8 +179,8 @@ def again(
     another are refused before any is made. --verify in a checkout of the set's commit tells whether
     its deterministic runs say the same here, and makes all of them.
     """
-    from cohort.results import again as sets
     from cohort.results.records import write_set
+    from cohort.sets import again as sets
 
     check_share(cluster, verify_share)
     records = _home().records
@@ -217,8 +218,9 @@ def history(places: tuple[Path, ...], last: bool) -> None:
     names the metrics that are worse than in the same seed's run before by more than twice what
     seeds vary by (docs/results/history.toml). Without runs the newest commit there is judged.
     """
-    from cohort.results import collect, export, pages
+    from cohort.results import export, pages
     from cohort.results import history as kept
+    from cohort.sets import collect
 
     if places and last:
         raise UsageError("name run directories, or say --last, one of the two")

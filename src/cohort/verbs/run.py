@@ -25,7 +25,8 @@ from cohort.verbs.options import (
 
 if TYPE_CHECKING:
     from cohort.kernel.build import KernelSpec
-    from cohort.runs import Engine, RunDir
+    from cohort.results.rundir import RunDir
+    from cohort.runs import Engine
 
 VERIFY_SHARE = 0.1
 """Of a cluster's runs, where nothing is said."""

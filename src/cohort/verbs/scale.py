@@ -14,8 +14,9 @@ from cohort.verbs.options import JOBS, SEEDS, TREE, as_json, of_machine, of_resu
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
+    from cohort.results.rundir import RunDir
     from cohort.results.scale import Counted, Rate, Row, Use
-    from cohort.runs import Engine, RunDir, RunSpec
+    from cohort.runs import Engine, RunSpec
 
 POLICIES = ("none", "region", "cpb")
 

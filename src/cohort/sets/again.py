@@ -8,10 +8,12 @@ from typing import Any
 
 from cohort import paths
 from cohort.errors import Failed, UsageError
-from cohort.results import collect, export, scale_set, suites
+from cohort.results import export, scale_set
 from cohort.results.history import HISTORY
 from cohort.results.records import Record, check_build, check_commit, read_set
-from cohort.runs import RunDir, git_id
+from cohort.results.rundir import RunDir
+from cohort.runs import git_id
+from cohort.sets import collect, suites
 
 Call = Callable[[Sequence[str]], Any]
 """What runs a `cohort` command, by its words, and returns what its verb does: of `compare` and

@@ -12,6 +12,7 @@ from cohort.kernel.build import KernelSpec
 from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy, policy_names
 from cohort.results.records import Record, check_build, of_result
+from cohort.results.rundir import RunDir
 from cohort.results.runs import (
     OLDER,
     ONE_BUILD,
@@ -21,7 +22,7 @@ from cohort.results.runs import (
     machine_words,
     measure,
 )
-from cohort.runs import RunDir, RunSpec, check_run
+from cohort.runs import RunSpec, check_run
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import Study, load_study, study_names
 from cohort.vm.machine import Latency

@@ -12,8 +12,8 @@ from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results.catalogue import BY_NAME
 from cohort.results.records import NO_SEED, Record, check_build, check_commit
+from cohort.results.rundir import read_object
 from cohort.results.runs import ONE_BUILD, ONE_PHONE, check_meta, machine_words
-from cohort.runs import read_object
 from cohort.suites.results import (
     FAILURES,
     LEAKS,
