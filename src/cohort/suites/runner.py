@@ -60,10 +60,65 @@ class Machine:
             raise UsageError(f"memory must be {bounds}, not {self.memory_mb}")
         where = f"policy {policy.name}: cmdline"
         switches.check_machine(self.switches(policy), self.memory_mb, self.cpus, where)
+        _check_carried(policy)
 
     def switches(self, policy: Policy) -> list[str]:
         """The policy's words on the command line, areas in whole pageblocks."""
         return [switches.whole(word, self.page_size) for word in policy.cmdline]
+
+
+def _check_carried(policy: Policy) -> None:
+    """UsageError for a policy that is none without what a suite has not: a phone's processes with
+    roles, a camera whose heap takes from an area, and GCMA's area in the device tree."""
+    given = switches.values(policy.cmdline)
+    where, with_phone = f"policy {policy.name}", f"cohort run {policy.name} --workload"
+    if policy.role and switches.LAYOUT not in given:
+        role = next(iter(policy.role))
+        raise UsageError(
+            f"{where}: role.{role}: the processes of a suite have no roles",
+            f"leave it out, or: {with_phone} vnode-pressure",
+        )
+    areas = switches.HEAP_AREAS.get(policy.camera_heap, ())
+    if areas and not policy.areas(policy.cmdline) & set(areas):
+        raise UsageError(
+            f"{where}: camera_heap {policy.camera_heap}: a suite has no camera, and cmdline has no"
+            f" {' or '.join(f'{area}=' for area in areas)}",
+            f'cmdline = ["{areas[0]}=260M"] in the policy',
+        )
+    if policy.guaranteed_mb:
+        raise UsageError(
+            f"{where}: guaranteed_mb: the guests of a suite have no area of GCMA",
+            f"leave it out, or: {with_phone} camera --arch arm64 --tree DIR",
+        )
+
+
+def check_columns(policies: Sequence[Policy], *, disk: bool) -> None:
+    """UsageError for a policy that differs from one before it only in what a suite has not: both
+    columns would be of one and the same guest. `disk` says whether the root is on a disk."""
+    seen: dict[object, Policy] = {}
+    for policy in policies:
+        words = switches.values(policy.cmdline)
+        others = [word for word in policy.cmdline if not switches.is_cohorts(word)]
+        carried = (policy.kernel, *others, *sorted(words.items()), *_written(policy, disk=disk))
+        twin = seen.setdefault(carried, policy)
+        if twin.digest != policy.digest:
+            raise UsageError(
+                f"policies {twin.name} and {policy.name} differ only in what a suite has not: in"
+                f" {', '.join(_differ(twin, policy))}",
+                "leave one of them out; cohort compare has both, on a phone",
+            )
+
+
+def _differ(one: Policy, other: Policy) -> list[str]:
+    """The keys that two policies differ in, but for what they are called."""
+    keys = [key for key in Policy.model_fields if key not in ("name", "title")]
+    return [key for key in keys if getattr(one, key) != getattr(other, key)]
+
+
+def _written(policy: Policy, *, disk: bool) -> list[tuple[str, str]]:
+    """The files that a guest with a disk, or without one, writes: a knob of the phone's storage is
+    one of the root's here, and of none where the root is an initramfs."""
+    return [(path, x) for path, x in policy.writes() if disk or not path.startswith(DISK)]
 
 
 @dataclass(frozen=True)
@@ -99,15 +154,10 @@ class Plan:
 
 
 def _knobs(plan: Plan, policy: Policy) -> list[str]:
-    """What the policy writes. A knob of the phone's storage is one of the root's here, and of none
-    where the root is an initramfs."""
-    disk = "" if plan.image is None else f"/sys/block/{Path(machine.PMEM).name}/"
-    knobs = [
-        (path.replace(DISK, disk), value)
-        for path, value in policy.writes()
-        if disk or not path.startswith(DISK)
-    ]
-    return [f"write {path} {value}" for path, value in knobs]
+    """What the policy writes, as the guest reads it."""
+    disk = f"/sys/block/{Path(machine.PMEM).name}/"
+    knobs = _written(policy, disk=plan.image is not None)
+    return [f"write {path.replace(DISK, disk)} {value}" for path, value in knobs]
 
 
 def leaks_command(skipped: int, kmemleak: str = _KMEMLEAK, log: str = "/dev/kmsg") -> str:

@@ -78,7 +78,7 @@ def command(
     from cohort.policy import load_policies
     from cohort.suites import ci
     from cohort.suites import root as roots
-    from cohort.suites.runner import Machine, choose_cases
+    from cohort.suites.runner import Machine, check_columns, choose_cases
     from cohort.suites.schema import load_directory, load_suite
 
     if config is not None and debug:
@@ -92,6 +92,7 @@ def command(
     machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size, config)
     for policy in loaded:
         machine.check(policy)
+    check_columns(loaded, disk=rootfs == "debian")
     make_room(junit, ktap)
     with engine(cluster, verify_share) as where:
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
