@@ -378,7 +378,14 @@ def check_run(spec: RunSpec) -> CheckedRun:
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name, switches.reserved_mb(spec.words))
     check_files(workload, workload.name)
-    remarks = filter(None, (_strange_kernel(spec), _strange_roles(spec.policy, workload)))
+    remarks = filter(
+        None,
+        (
+            _strange_kernel(spec),
+            _strange_roles(spec.policy, workload),
+            _strange_camera(spec, workload),
+        ),
+    )
     _check_nodes(spec, workload)
     _check_area(spec, workload)
     return CheckedRun(workload, _conf(spec, workload), tuple(remarks))
@@ -408,6 +415,21 @@ def _strange_roles(policy: Policy, workload: Workload) -> str:
         near = named.near(strange[0], workload.roles)
         raise UsageError(said, near or "one that has roles: --workload vnode-pressure")
     return f"{said}; nothing is done for it"
+
+
+def _strange_camera(spec: RunSpec, workload: Workload) -> str:
+    """A sentence if the policy says something of a camera that the workload has not: of policies
+    that differ in it alone the runs would be the same, and no table would tell."""
+    policy = spec.policy
+    said = [f"camera_heap {policy.camera_heap}"] if policy.camera_heap != "system" else []
+    said += ["camera_announce"] if policy.camera_announce else []
+    if workload.camera is not None or not said:
+        return ""
+    where = f"policy {policy.name}: {' and '.join(said)}: {workload.name} has no camera"
+    areas = switches.HEAP_AREAS.get(policy.camera_heap, ())
+    if areas and not policy.areas(spec.words) & set(areas):
+        return f"{where}, and the command line no {areas[0]}=; nothing is done for it"
+    return f"{where}; nothing is done for it"
 
 
 def _check_nodes(spec: RunSpec, workload: Workload) -> None:

@@ -122,6 +122,32 @@ def test_a_role_that_the_workload_has_not_is_told_once(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
+    ("policy", "workload", "remark"),
+    [
+        ("pcpa", "phone-2g", "camera_heap pcpa and camera_announce: phone-2g has no camera;"),
+        ("pcpa-alone", "phone-2g", "camera_heap pcpa: phone-2g has no camera;"),
+        ("pcpa-contig", "phone-2g", "camera_heap pcpa-contig and camera_announce: phone-2g has"),
+        ("cma", "phone-2g", "camera_heap reserved: phone-2g has no camera;"),
+        (
+            "pcpa-sized",
+            *("phone-2g", "pcpa: phone-2g has no camera, and the command line no cohort.pcpa=;"),
+        ),
+        ("pcpa-entitled", "phone-2g", None),
+        ("none", "phone-2g", None),
+        ("pcpa", "camera", None),
+    ],
+)
+def test_a_camera_that_the_workload_has_not_is_told(
+    policy: str, workload: str, remark: str | None
+) -> None:
+    """`compare pcpa pcpa-alone pcpa-contig` had three equal columns, and none with its name."""
+    remarks = runs.check_run(spec(policy, workload)).remarks
+    assert [f"policy {policy}: " in x and str(remark) in x for x in remarks] == [True] * bool(
+        remark
+    )
+
+
+@pytest.mark.parametrize(
     ("policy", "what", "hint"),
     [
         ("vnode", "no node 'trsted'; the nodes are: trusted, untrusted", "did you mean trusted?"),
