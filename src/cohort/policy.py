@@ -127,6 +127,7 @@ class Policy(BaseModel):
     and for a camera, is a client of that area, whatever heap it uses. `kernel` is the build:
     "cohort", "order9" for one without free blocks above that order, "gcma" for a tree that has
     GCMA, or "stock" for one without Cohort compiled in. `guaranteed_mb` MiB are the area of GCMA.
+    With `machine_mb` its sizes are those of a machine of so many MiB, and it is for no other.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -142,6 +143,7 @@ class Policy(BaseModel):
     entitled: bool = False
     kernel: Literal["cohort", "order9", "gcma", "stock"] = "cohort"
     guaranteed_mb: Annotated[int, Field(ge=0, le=1024)] = 0
+    machine_mb: Annotated[int, Field(ge=1, le=MOST_MEMORY_MB)] | None = None
 
     @model_validator(mode="after")
     def _switches_agree(self) -> Self:
@@ -172,12 +174,13 @@ class Policy(BaseModel):
 
     @property
     def digest(self) -> str:
-        """A hash of all that changes a run; name and title do not."""
+        """A hash of all that changes a run: name and title do not, nor does what machine it is
+        for, as it is refused on others."""
         usual = {"role"} if not self.role else set()
         usual |= {"camera_heap"} if self.camera_heap == "system" else set()
         flags = ("camera_announce", "entitled", "guaranteed_mb")
         usual |= {x for x in flags if not getattr(self, x)}
-        effect = self.model_dump(exclude={"name", "title"} | usual)
+        effect = self.model_dump(exclude={"name", "title", "machine_mb"} | usual)
         return hashlib.sha256(json.dumps(effect, sort_keys=True).encode()).hexdigest()
 
 

@@ -58,9 +58,8 @@ def _sets(data: tomlfile.Table, policy: Policy) -> str:
     for table in ("sysctl", "sysfs"):
         words += [f"`{key}` = {value}" for key, value in data.get(table, {}).items()]
     words += [f"role {name}: {policy.role[name].line}" for name in data.get("role", {})]
-    words += [
-        f"{key} = {data[key]}" for key in ("camera_heap", "kernel", "guaranteed_mb") if key in data
-    ]
+    keys = ("camera_heap", "kernel", "guaranteed_mb", "machine_mb")
+    words += [f"{key} = {data[key]}" for key in keys if key in data]
     if "camera_announce" in data:
         words.append(f"starts {'' if data['camera_announce'] else 'not '}announced")
     if "entitled" in data:

@@ -373,6 +373,7 @@ def check_run(spec: RunSpec) -> CheckedRun:
     numbers."""
     workload = load_workload(spec.workload, dict(spec.change))
     memory_mb = _memory_mb(spec, workload)
+    _check_machine_mb(spec.policy, memory_mb)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
     switches.check_machine(spec.words, memory_mb, workload.cpus, where)
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
@@ -415,6 +416,27 @@ def _strange_roles(policy: Policy, workload: Workload) -> str:
         near = named.near(strange[0], workload.roles)
         raise UsageError(said, near or "one that has roles: --workload vnode-pressure")
     return f"{said}; nothing is done for it"
+
+
+def _check_machine_mb(policy: Policy, memory_mb: int) -> None:
+    """UsageError for a policy whose sizes are those of a machine with other memory: as a rival it
+    would have more than its share, or less."""
+    meant_mb = policy.machine_mb
+    if meant_mb is None or meant_mb == memory_mb:
+        return
+    limits = {name: role.memory_max_mb for name, role in policy.role.items() if role.memory_max_mb}
+    kept_mb = sum(role.memory_low_mb for role in policy.role.values())
+    lines = [
+        f"role.{name}.memory_max_mb = {limit_mb * (memory_mb - kept_mb) // (meant_mb - kept_mb)}"
+        for name, limit_mb in limits.items()
+        if memory_mb > kept_mb
+    ]
+    raise UsageError(
+        f"policy {policy.name}: its sizes are those of {meant_mb} MiB, and the machine has"
+        f" {memory_mb}",
+        f'a policy with extends = "{policy.name}", '
+        f"{', '.join((f'machine_mb = {memory_mb}', *lines))}",
+    )
 
 
 def _strange_camera(spec: RunSpec, workload: Workload) -> str:

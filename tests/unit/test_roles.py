@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,28 @@ def test_a_role_that_the_workload_has_not_is_told_once(monkeypatch: pytest.Monke
         " nothing is done for it",
         "policy vnode: role.trusted: the roles of phone-2g are: none; nothing is done for it",
     ]
+
+
+def test_a_policy_whose_sizes_are_of_another_machine_is_refused(tmp_path: Path) -> None:
+    """With 3 GiB the others would have half of it: less than beside a virtual node."""
+    chosen = spec("memcg-max", "vnode-pressure")
+    assert runs.check_run(chosen).remarks == ()
+    with pytest.raises(UsageError, match="sizes are those of 2048 MiB, .* has 3072") as caught:
+        runs.check_run(replace(chosen, memory_mb=3072))
+    lines = ['extends = "memcg-max"', "machine_mb = 3072", "role.untrusted.memory_max_mb = 2518"]
+    assert caught.value.hint == f"a policy with {', '.join(lines)}"
+    mine = tmp_path / "mine.toml"
+    mine.write_text("\n".join(['title = "mine"', *lines]))
+    assert runs.check_run(replace(chosen, policy=load_policy(mine), memory_mb=3072)).remarks == ()
+    with pytest.raises(UsageError, match="sizes are those of 2048"):
+        runs.check_run(replace(chosen, memory_mb=400))
+
+
+def test_the_machine_of_a_policy_is_no_part_of_a_run() -> None:
+    """Runs that were made before policies named it are runs of the same policy."""
+    policy = load_policy("memcg-max")
+    assert policy.digest.startswith("a1e1dd702f015b71")
+    assert policy.model_copy(update={"machine_mb": None}).digest == policy.digest
 
 
 @pytest.mark.parametrize(
