@@ -283,6 +283,8 @@ def execute_matrix(
     # Before the kernels: a mistyped name should not be found after a build.
     checked = [check_run(spec) for spec in specs]
     _tell(checked)
+    for wish, arch in dict.fromkeys((spec.accel, spec.kernel_spec.arch) for spec in specs):
+        accelerators.check(wish, arch)
     kernels = prepare(specs)
     plans = [_plan(spec, run, kernels) for spec, run in zip(specs, checked, strict=True)]
     _check_commits(plans)

@@ -1,6 +1,8 @@
 """Which accelerator a run gets. KVM only if a guest really runs with it."""
 
 import logging
+import os
+import platform
 import subprocess
 import time
 from enum import Enum
@@ -29,6 +31,61 @@ Wish = Literal["deterministic", "tcg", "kvm", "auto"]
 KVM = Path("/dev/kvm")
 PROBE_LIMIT_S = 5.0
 VERDICT_LASTS_S = 24 * 3600
+MACHINES = {"x86_64": "x86_64", "aarch64": "arm64"}
+"""What kernels call a machine, and what the lab calls it."""
+
+
+def check(wish: Wish, arch: str) -> None:
+    """Skipped, with the reason, for a wish for KVM on a machine that cannot have a guest of `arch`
+    with it: before a kernel is built, with which `choose` finds out the rest."""
+    if wish == "kvm" and (why := _unusable(arch)):
+        raise _without_kvm(why)
+
+
+def _unusable(arch: str) -> str:
+    """Why KVM gives no CPU to a guest of this machine; empty if it does."""
+    if not KVM.exists():
+        return f"there is no {KVM}"
+    here = MACHINES.get(platform.machine(), platform.machine())
+    if here != arch:
+        return f"this machine is {here}, and the guest is {arch}"
+    try:
+        os.close(os.open(KVM, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return f"{KVM}: {error.strerror}"
+    return _stopped(arch)
+
+
+def _stopped(arch: str) -> str:
+    """Why QEMU makes no machine with KVM; empty if it does. Of it no instruction is executed."""
+    still = ["-S", "-display", "none", "-monitor", "stdio"]
+    command = [*_with_kvm(arch), *still]
+    try:
+        done = subprocess.run(
+            command, input=b"quit\n", capture_output=True, timeout=PROBE_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"QEMU hung for {PROBE_LIMIT_S:.0f} s"
+    return "" if done.returncode == 0 else _last_words(done.stderr)
+
+
+def _with_kvm(arch: str) -> list[str]:
+    """QEMU with KVM and a machine of no devices, as the command that it begins with."""
+    emulator = machine.emulator(arch)
+    return [
+        *(str(host.need("setpriv")), "--pdeathsig", "KILL"),
+        *(str(host.need(emulator.program)), "-M", emulator.machine, "-m", "256"),
+        *(*machine.ACCEL_ARGS["kvm"], "-cpu", "host"),
+        *("-nodefaults", "-no-user-config"),
+    ]
+
+
+def _without_kvm(why: str) -> Skipped:
+    return Skipped(
+        f"--accel kvm: there is no KVM here: {why}",
+        "--accel auto emulates where there is none; of a machine that has it,"
+        f" the user must be allowed to open {KVM} (group kvm)",
+    )
 
 
 def choose(wish: Wish, kernel: Kernel) -> Accel:
@@ -40,11 +97,7 @@ def choose(wish: Wish, kernel: Kernel) -> Accel:
     if works:
         return "kvm"
     if wish == "kvm":
-        raise Skipped(
-            f"--accel kvm: there is no KVM here: {why}",
-            "--accel auto emulates where there is none; of a machine that has it,"
-            f" the user must be allowed to open {KVM} (group kvm)",
-        )
+        raise _without_kvm(why)
     log.warning("no KVM (%s): emulating, which is many times slower", why)
     return "tcg"
 
@@ -83,15 +136,11 @@ def last_verdict() -> Probe | str:
 
 def _probe(kernel: Kernel) -> str:
     """Boot without a root file system: the kernel panics, restarts, and QEMU ends. Empty if so."""
-    emulator = machine.emulator(kernel.arch)
-    with_kvm = [
-        *(str(host.need(emulator.program)), "-M", emulator.machine, "-m", "256"),
-        *(*machine.ACCEL_ARGS["kvm"], "-cpu", "host"),
-        *("-nographic", "-nodefaults", "-no-user-config"),
-        *("-no-reboot", "-serial", "stdio", "-kernel", str(kernel.image)),
-        *("-append", f"console={emulator.console} panic=-1"),
+    command = [
+        *_with_kvm(kernel.arch),
+        *("-nographic", "-no-reboot", "-serial", "stdio", "-kernel", str(kernel.image)),
+        *("-append", f"console={machine.emulator(kernel.arch).console} panic=-1"),
     ]
-    command = [str(host.need("setpriv")), "--pdeathsig", "KILL", *with_kvm]
     try:
         done = subprocess.run(
             command,
@@ -104,5 +153,15 @@ def _probe(kernel: Kernel) -> str:
         return f"a probe guest hung for {PROBE_LIMIT_S:.0f} s"
     if b"Linux version" in done.stdout:
         return ""
-    words = done.stderr.decode(errors="replace").strip().splitlines()
-    return words[-1] if words else "a probe guest printed nothing"
+    return _last_words(done.stderr)
+
+
+def _last_words(said: bytes) -> str:
+    """What QEMU ended with, as one line. A check of its own that fails, with file, line and an
+    expression, says something to its authors alone."""
+    words = said.decode(errors="replace").strip()
+    log.debug("QEMU: %s", words)
+    last = words.splitlines()[-1] if words else ""
+    if "ssertion" in last:
+        return "QEMU failed a check of its own (cohort -v shows which)"
+    return last or "QEMU ended, and printed nothing"
