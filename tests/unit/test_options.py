@@ -10,6 +10,7 @@ import pytest
 
 from cohort import host
 from cohort.cli import cohort
+from cohort.errors import Failed
 from cohort.verbs.run import show
 from tests_support import Outcome
 
@@ -147,3 +148,68 @@ def test_a_tree_is_asked_for_alike_on_every_verb_that_makes_runs() -> None:
 @pytest.mark.parametrize("option", ["--arch", "--page-size"])
 def test_all_that_boot_a_guest_have_all_machines(option: str) -> None:
     assert {name for word, name, _ in words() if word == option} == {*MAKE_RUNS, "suite"}
+
+
+ONLY_LIST = ["--strict", "--fresh", "--one-commit"]
+ONLY_LIST += ["--cluster tcp://a:1", "--seeds 1", "--run x", "--launches 2", "--accel tcg"]
+ONLY_LIST += ["--jobs 1", "--arch x86_64", "--tree x"]
+
+
+@pytest.mark.parametrize("given", ONLY_LIST)
+def test_a_list_of_studies_takes_no_option_of_runs(
+    given: str, cohort: Callable[..., Outcome]
+) -> None:
+    done = cohort("study", "--list", *given.split())
+    assert (done.code, done.stdout) == (2, "")
+    word = given.split()[0].replace("--seeds", "--seed")
+    assert f"{word} does not go with --list, which makes no run\nhint: " in done.stderr
+
+
+def test_json_of_a_comparison_is_full(own_out: Path, cohort: Callable[..., Outcome]) -> None:
+    done = cohort("compare", "none", "--full", "--json")
+    assert (done.code, "--json has every metric\nhint: leave it out" in done.stderr) == (2, True)
+    assert not (own_out / "kernel").exists()
+
+
+class Scheduler:
+    """In place of a cluster: where no run is made."""
+
+    def __init__(self, address: str, share: float) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        raise Failed("stopped here")
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run none --accel tcg", True),
+        ("compare none --accel kvm", True),
+        ("tune pcpa --accel auto", True),
+        ("study pcpa-fig7 --accel tcg", True),
+        ("study pcpa-fig7", False),
+        ("scale none --free-running", True),
+        ("scale none", False),
+        ("suite fio", True),
+        ("suite adversaries", False),
+        ("run none", False),
+        ("run none --accel tcg --verify-share 0", False),
+    ],
+)
+def test_a_share_of_runs_that_do_not_repeat_is_told(
+    words: str,
+    told: bool,
+    own_out: Path,
+    cohort: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing can be said of such a run that is made twice."""
+    monkeypatch.setattr("cohort.cluster.engine.Cluster", Scheduler)
+    share = "" if "share" in words else "--verify-share 0.5"
+    done = cohort(*f"{words} --cluster tcp://a:1 {share}".split())
+    assert (done.code, "stopped here" in done.stderr) == (1, True)
+    assert done.stderr.count("no run is made twice") == told

@@ -145,6 +145,21 @@ def test_the_command_shortens_and_never_lengthens(tmp_path: Path) -> None:
         assert (specs[0].launches, specs[-1].launches) == (first, last)
 
 
+@pytest.mark.usefixtures("no_guest")
+def test_launches_that_a_column_has_not_are_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(matrix.log, "warning", lambda text, *words: told.append(text % words))
+    short = TEXT.replace('label = "none"', 'label = "none"\nlaunches = 20', 1)
+    study = load_study(write(tmp_path, short))
+    for launches in (None, 20, 5):
+        matrix.execute(study, Options(launches=launches))
+    assert told == []
+    matrix.execute(study, Options(launches=30))
+    assert told == ["--launches 30: the study has no more than 20 of none"]
+
+
 def test_knobs_are_written_after_the_policys(tmp_path: Path) -> None:
     content = TEXT.replace('policy = "none"', 'policy = "tuned"\nsysctl = { "vm.swappiness" = 5 }')
     study = load_study(write(tmp_path, content))

@@ -1,5 +1,6 @@
 """A study's columns and seeds as runs, and the runs' results by column."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from cohort.results.spread import Spread, spread
 from cohort.runs import RunSpec
 from cohort.study.schema import Column, Study
 from cohort.units import PAGE
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def execute(
     """Make the runs that are not there yet, on `engine` or here, and measure them all."""
     columns = columns_of(study, options.labels)
     specs = specs_of(study, columns, options)
+    _tell_capped(columns, options.launches)
     done = runs.execute_matrix(specs, options.jobs, progress, engine)
     return collect(study, columns, done)
 
@@ -131,6 +135,19 @@ def _launches(column: Column, options: Options) -> int | None:
     """The fewer of the column's own and the command's: young memory stays young in a short run."""
     given = [x for x in (column.launches, options.launches) if x is not None]
     return min(given, default=None)
+
+
+def _tell_capped(columns: Sequence[Column], launches: int | None) -> None:
+    """Say once which columns stay shorter than the command asks for."""
+    if launches is None:
+        return
+    short = {x.label: x.launches for x in columns if x.launches and x.launches < launches}
+    if short:
+        label, own = next(iter(short.items()))
+        more = f", and {len(short) - 1} more" if len(short) > 1 else ""
+        log.warning(
+            "--launches %d: the study has no more than %d of %s%s", launches, own, label, more
+        )
 
 
 def _policy(column: Column) -> Policy:

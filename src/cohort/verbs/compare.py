@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cohort.errors import UsageError
 from cohort.log import progress
 from cohort.verbs import calls
 from cohort.verbs.options import FILE, JSON, make_room, of_kernel, of_machine, of_runs
@@ -55,6 +56,8 @@ def command(
     from cohort.results.html import render_report
     from cohort.results.runs import check_comparable, measure
 
+    if full and as_json:
+        raise UsageError("--full is of the table, and --json has every metric", "leave it out")
     loaded = load_policies(policies)
     make_room(report, perfetto)
     options = with_kernel(config, options)
@@ -63,7 +66,8 @@ def command(
         for policy in loaded
         for seed in seeds
     ]
-    with engine(cluster, verify_share) as where, progress() as board:
+    repeats = options["accel"] == "deterministic"
+    with engine(cluster, verify_share, repeats=repeats) as where, progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where)
     results = [measure(run) for run in done]
     check_comparable(results, force, built_now=True)

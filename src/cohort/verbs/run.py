@@ -1,6 +1,7 @@
 """`cohort run`: one policy on one workload, its metrics on stdout."""
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from cohort.results.rundir import RunDir
     from cohort.runs import Engine
 
+log = logging.getLogger(__name__)
+
 VERIFY_SHARE = 0.1
 """Of a cluster's runs, where nothing is said."""
 PERFETTO = click.option(
@@ -51,12 +54,17 @@ def on_cluster(command: Command) -> Command:
 
 
 @contextmanager
-def engine(address: str | None, verify_share: float | None) -> "Iterator[Engine | None]":
-    """Where to run: the cluster of that scheduler, None for this machine.
+def engine(
+    address: str | None, verify_share: float | None, *, repeats: bool
+) -> "Iterator[Engine | None]":
+    """Where to run: the cluster of that scheduler, None for this machine. A share of runs that do
+    not repeat is told.
 
     UsageError for a bad address, or a share without one; HostError if no scheduler answers there.
     """
     check_share(address, verify_share)
+    if verify_share and not repeats:
+        log.warning("--verify-share %g: no run is made twice, as these do not repeat", verify_share)
     if address is None:
         yield None
         return
@@ -107,7 +115,8 @@ def command(
     specs = [
         runs.RunSpec(chosen, workload, launches, seed, cmdline=append, **options) for seed in seeds
     ]
-    with engine(cluster, verify_share) as where, progress() as board:
+    repeats = options["accel"] == "deterministic"
+    with engine(cluster, verify_share, repeats=repeats) as where, progress() as board:
         update = board.task(f"{policy} on {workload}, launches")
         done = runs.execute_matrix(specs, jobs, update, where)
     show(done, as_json)

@@ -63,13 +63,13 @@ def command(
     _check(load, names, free_running)
     if free_running:
         free = [RunSpec(loaded[0], load, launches, x, accel="tcg", **options) for x in seeds]
-        with engine(cluster, verify_share) as where:
+        with engine(cluster, verify_share, repeats=False) as where:
             # One after the other: two at a time would take the host's cores from one another.
             done = _run(free, jobs or 1, where)
         show_rates(middle_rates([rates(run.records()) for run in done]), as_json, seeds)
         return done
     specs = [RunSpec(policy, load, launches, x, **options) for policy in loaded for x in seeds]
-    with engine(cluster, verify_share) as where:
+    with engine(cluster, verify_share, repeats=True) as where:
         done = _run([*specs, *(_watched(spec) for spec in specs)], jobs, where)
     show_counted(_count([policy.name for policy in loaded], done, len(seeds)), as_json, seeds)
     return done  # for `cohort results again`

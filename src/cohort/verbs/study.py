@@ -5,6 +5,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cohort.errors import Failed, UsageError
 from cohort.log import progress
@@ -59,8 +60,11 @@ def command(
     not a failure, unless --strict is given.
     """
     if as_list == (name is not None):
-        raise UsageError("name a study or say --list, one of the two")
+        raise UsageError(
+            "name a study or say --list, one of the two", "cohort study cpb-fig3a, for one of them"
+        )
     if name is None:
+        _check_alone()
         _print_list(as_json)
         return
     # Imported here: `cohort study --help` should not wait for pandas.
@@ -70,7 +74,8 @@ def command(
 
     study = load_study(name)
     wanted = Options(seeds=list(seeds) or None, **with_kernel(config, options))
-    with engine(cluster, verify_share) as where, progress() as board:
+    repeats = (options["accel"] or study.accel) == "deterministic"
+    with engine(cluster, verify_share, repeats=repeats) as where, progress() as board:
         findings = execute(study, wanted, board.task(f"{study.name}, launches"), where)
     written = write(findings, calls.under_way())
     show(findings, as_json)
@@ -109,6 +114,21 @@ def write(findings: "Findings", command: str) -> "Path":
     page = directory / f"{name}.md"
     host.write_text(page, markdown(findings, command, picture and f"{name}.svg"))
     return page
+
+
+def _check_alone() -> None:
+    """UsageError if --list was given an option that is of runs, or of what they say."""
+    context = click.get_current_context()
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in ("as_list", "as_json", "name", None)
+        and context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        raise UsageError(
+            f"{given[0]} does not go with --list, which makes no run", "leave one of the two out"
+        )
 
 
 def _print_list(as_json: bool) -> None:

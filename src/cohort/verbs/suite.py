@@ -94,7 +94,7 @@ def command(
         machine.check(policy)
     check_columns(loaded, disk=rootfs == "debian")
     make_room(junit, ktap)
-    with engine(cluster, verify_share) as where:
+    with engine(cluster, verify_share, repeats=suite.deterministic) as where:
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
     # Before anything is printed: the reader of that may have gone away.
     if junit is not None:

@@ -91,7 +91,8 @@ def command(
     specs = [
         runs.RunSpec(one, workload, launches, seed, **options) for one in policies for seed in seeds
     ]
-    with engine(cluster, verify_share) as where_run, progress() as board:
+    repeats = options["accel"] == "deterministic"
+    with engine(cluster, verify_share, repeats=repeats) as where_run, progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where_run)
     each = len(seeds)
     without, *found = (
