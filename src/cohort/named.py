@@ -1,7 +1,7 @@
 """What lies in a directory of TOML files and is called by its name: policies, workloads."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cohort.errors import UsageError
@@ -25,13 +25,34 @@ def with_hint(message: str) -> tuple[str, str | None]:
     return said, f"did you mean {meant}" if meant else None
 
 
-def find(kind: str, name_or_path: str, directory: Path, known: list[str]) -> Path:
+SHORT = 12
+"""As many names can be read in a hint."""
+ANYHOW = 0.3
+"""How near the nearest of many names is, if none is near."""
+
+
+def of_many(name: str, known: Sequence[str], listed: str) -> str:
+    """The same, but of more than SHORT names that there are, of which none is near, the nearest,
+    and what lists all of them."""
+    if len(known) <= SHORT or near(name, known):
+        return hint(name, known)
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=ANYHOW)
+    return f"all {len(known)}: {listed}{f'; the nearest is {nearest[0]}' if nearest else ''}"
+
+
+def find(
+    kind: str, name_or_path: str, directory: Path, known: list[str], listed: str | None = None
+) -> Path:
     """The file of a name without slash and suffix in `directory`; a path as it is.
 
-    Raises UsageError naming the `kind` and the closest of the `known` names, or all if none is.
+    Raises UsageError naming the `kind` and the closest of the `known` names; if none is close, all
+    or, of many, what lists them: the command `listed`, or where they lie.
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         return Path(name_or_path)
     if name_or_path not in known:
-        raise UsageError(f"no {kind} named {name_or_path!r}", hint(name_or_path, known))
+        raise UsageError(
+            f"no {kind} named {name_or_path!r}",
+            of_many(name_or_path, known, listed or f"ls {directory}"),
+        )
     return directory / f"{name_or_path}.toml"

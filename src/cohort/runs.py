@@ -122,11 +122,20 @@ class RunSpec:
         switches.check(self.cmdline, "kernel command line")
         switches.check(self.words, f"policy {self.policy.name} and kernel command line")
         if self.launches is not None and self.launches < 1:
-            raise UsageError(f"launches must be at least 1, not {self.launches}")
+            raise UsageError(
+                f"launches must be at least 1, not {self.launches}",
+                "without --launches there are as many as the workload says",
+            )
         if self.memory_mb is not None and not 1 <= self.memory_mb <= MOST_MEMORY_MB:
-            raise UsageError(f"memory must be 1 to {MOST_MEMORY_MB} MiB, not {self.memory_mb}")
+            raise UsageError(
+                f"memory must be 1 to {MOST_MEMORY_MB} MiB, not {self.memory_mb}",
+                "--memory 2048 is a phone of 2 GiB; without it there is what the workload says",
+            )
         if self.timeout_s is not None and not 0 < self.timeout_s < inf:
-            raise UsageError(f"the limit must be more than 0 seconds, not {self.timeout_s:g}")
+            raise UsageError(
+                f"the limit must be more than 0 seconds, not {self.timeout_s:g}",
+                "without --timeout it is what the launches may take on a busy host",
+            )
         _ = self.kernel_spec  # there is none for some machines
 
     @property
@@ -377,7 +386,9 @@ def check_run(spec: RunSpec) -> CheckedRun:
     memory_mb = _memory_mb(spec, workload)
     _check_machine_mb(spec.policy, memory_mb)
     where = f"policy {spec.policy.name} on {workload.name}: cmdline"
-    switches.check_machine(spec.words, memory_mb, workload.cpus, where)
+    switches.check_machine(
+        spec.words, memory_mb, workload.cpus, where, "a workload with machine.cpus ="
+    )
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
     room.check(workload, memory_mb, workload.name, switches.reserved_mb(spec.words))
     check_files(workload, workload.name)

@@ -69,10 +69,20 @@ def check(words: Sequence[str], where: str) -> None:
         raise UsageError(f"{where}: {clash[1]}")
 
 
-def check_machine(words: Sequence[str], memory_mb: int, cpus: int, where: str) -> None:
-    """UsageError, beginning with `where`, if such a machine cannot have what `words` ask for."""
+def check_machine(
+    words: Sequence[str], memory_mb: int, cpus: int, where: str, more_cpus: str
+) -> None:
+    """UsageError, beginning with `where`, if such a machine cannot have what `words` ask for. Where
+    it has not CPUs enough the hint is `more_cpus` and their number."""
     if what := misfit(words, memory_mb, cpus):
-        raise UsageError(f"{where}: {what}")
+        wanted = len(nodes(words))
+        hint = f"{more_cpus} {wanted}" if wanted > cpus else "more --memory, or less in that word"
+        raise UsageError(f"{where}: {what}", None if _of_names(what) else hint)
+
+
+def _of_names(what: str) -> bool:
+    """Whether a misfit is of a node that there is not, whatever the size of the machine."""
+    return what.startswith((f"{DEFAULT_NODE}=", "cohort.pcpa_node="))
 
 
 def values(words: Iterable[str]) -> dict[str, str]:

@@ -5,14 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from cohort import named, tomlfile
+from cohort import named, paths, runs, tomlfile
 from cohort.errors import Failed, UsageError
+from cohort.kernel import build
+from cohort.phone import limits
 from cohort.phone.schema import Workload
+from cohort.phone.sequence import all_launches, most_launches
 from cohort.phone.workload import load_workload
-from cohort.policy import Policy, load_policy
+from cohort.policy import Policy, load_policy, policy_names
 from cohort.results import bounds, catalogue
 from cohort.results.sheet import Sheet
-from cohort.study.schema import load_study
+from cohort.study.schema import load_study, study_names
 from cohort.suites.schema import load_suite
 from tests_support import Outcome
 
@@ -42,6 +45,49 @@ def test_a_command_with_a_slip(
     assert done.code == 2
     _, _, hint = done.stderr.lower().partition("did you mean ")
     assert hint.strip(" ?.)'\n") == meant, done.stderr
+
+
+CAMERA = most_launches(load_workload("camera"), limits.MAX_LAUNCHES)
+PHONE, TRUSTED = "run none --workload camera", "cohort.vnode=a:64M,b:64M,c:rest"
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("run none --seed x", "like --seed 1,2,3"),
+        ("run none --seed -1", "like --seed 1,2,3"),
+        ("run none --seed 99999999999999999999", "like --seed 1,2,3"),
+        ("tune pcpa --sizes 1,a", "like --sizes 180,200,260"),
+        ("tune pcpa --sizes 0", "like --sizes 180,200,260"),
+        ("run none --launches 0", "without --launches there are as many as the workload says"),
+        ("run none --launches 99999", f"--launches {limits.MAX_LAUNCHES} is the most here"),
+        (f"{PHONE} --launches 99999", f"--launches {CAMERA} is the most here"),
+        (f"{PHONE} --memory 0", "--memory 2048 is a phone of 2 GiB"),
+        (f"run none --append {TRUSTED}", "a workload with machine.cpus = 3"),
+        ("suite fio --policies none,vnode --cpus 1", "--cpus 2"),
+        ("suite fio --memory 0", "without --memory it is what the suite says"),
+        ("report", "cohort report --last"),
+        ("study", "cohort study cpb-fig3a"),
+        ("run none --cluster foo", "like --cluster tcp://HOST:8786"),
+        ("study nosuch", f"all {len(study_names())}: cohort study --list; the nearest is "),
+        ("scale nosuch", f"all {len(policy_names())}: ls {paths.POLICIES}; the nearest is none-"),
+        ("run none --workload nosuch", f"ls {paths.WORKLOADS}"),
+    ],
+)
+@pytest.mark.usefixtures("own_out")
+def test_what_is_refused_says_what_to_type_instead(
+    words: str, hint: str, cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "build", lambda *_: pytest.fail("a kernel is built"))
+    monkeypatch.setattr(runs, "build", lambda *_: pytest.fail("a kernel is built"))
+    done = cohort(*words.split())
+    assert done.code == 2
+    assert hint in done.stderr.partition("\nhint: ")[2], done.stderr
+
+
+def test_the_most_launches_of_a_camera_fit() -> None:
+    phone = load_workload("camera")
+    assert all_launches(phone, CAMERA) <= limits.MAX_LAUNCHES < all_launches(phone, CAMERA + 1)
 
 
 Load = Callable[[str], object]

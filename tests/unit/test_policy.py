@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cohort import policy_page, switches
+from cohort import paths, policy_page, switches
 from cohort.errors import UsageError
 from cohort.policy import Policy, load_policy, policy_names
 from cohort.policy_page import group_of
@@ -255,8 +255,12 @@ def test_of_fifty_names_only_the_nearest_is_told() -> None:
     with pytest.raises(UsageError) as caught:
         load_policy("regio")
     assert caught.value.hint == "did you mean region?"
-    with pytest.raises(UsageError, match="known: boost0, "):
+    with pytest.raises(UsageError, match="'zzzzzz'") as caught:
         load_policy("zzzzzz")
+    assert caught.value.hint == f"all {len(policy_names())}: ls {paths.POLICIES}"
+    with pytest.raises(UsageError, match="'bootzero'") as caught:
+        load_policy("bootzero")
+    assert str(caught.value.hint).endswith("; the nearest is boost0")
 
 
 def test_a_child_has_its_parents_roles_key_by_key(tmp_path: Path) -> None:

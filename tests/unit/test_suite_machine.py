@@ -48,10 +48,11 @@ def test_memory_is_checked_before_anything_is_built(
 ) -> None:
     done = cohort("suite", "fio", "--memory", memory)
     assert done.code == 2
-    assert f"memory must be 48 to 1048576 MiB, not {memory}" in done.stderr
+    assert f"memory must be 48 to 1048576 MiB, not {memory}\nhint: without --memory" in done.stderr
     done = cohort("suite", "fio", "--policies", "none,vnode", "--memory", "256")
     assert done.code == 2
     assert "policy vnode: cmdline" in done.stderr
+    assert "\nhint: more --memory, or less in that word" in done.stderr
     assert not (own_out / "kernel").exists()
 
 

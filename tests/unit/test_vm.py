@@ -176,8 +176,9 @@ def test_power_off_ends_the_run(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -
 
 def test_running_out_of_time(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_qemu(monkeypatch, "while :; do echo . >> console.log; sleep 0.1; done")
-    with pytest.raises(GuestError, match="ran out of time after 1 s"):
+    with pytest.raises(GuestError, match="ran out of time after 1 s") as ended:
         guest.run(spec, guest.Limits(total_s=1, silent_s=5))
+    assert "--timeout SECONDS" in str(ended.value.hint)
 
 
 def test_qemu_that_does_not_start(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,7 +252,9 @@ class Cluster:
 def _connect(address: str) -> Client:
     """A client of the scheduler; UsageError for no address, HostError without an answer."""
     if not re.fullmatch(r"(tcp|tls)://\S+:\d+", address):
-        raise UsageError(f"--cluster {address}: not a scheduler's address like tcp://HOST:8786")
+        raise UsageError(
+            f"--cluster {address}: not a scheduler's address", "like --cluster tcp://HOST:8786"
+        )
     if address.startswith("tls:"):
         _check_tls()
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})

@@ -7,7 +7,7 @@ from typing import Literal
 from cohort.errors import UsageError
 from cohort.phone import bench, limits
 from cohort.phone.schema import App, Category, Process, Workload
-from cohort.phone.sequence import MASK, all_launches, launch_sequence, rounds_end
+from cohort.phone.sequence import MASK, all_launches, launch_sequence, most_launches, rounds_end
 from cohort.units import MIB, PAGE
 
 ZRAM = "zram0"
@@ -50,9 +50,12 @@ def render_conf(
     total = all_launches(workload, launches)
     if not 1 <= launches <= total <= limits.MAX_LAUNCHES:
         more = f" ({total} with those between the camera's starts)" if total > launches else ""
-        raise UsageError(f"launches: {launches}{more}: not between 1 and {limits.MAX_LAUNCHES}")
+        raise UsageError(
+            f"launches: {launches}{more}: not between 1 and {limits.MAX_LAUNCHES}",
+            f"--launches {most_launches(workload, limits.MAX_LAUNCHES)} is the most here",
+        )
     if not 0 <= seed <= MASK:
-        raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1")
+        raise UsageError(f"seed: {seed} is not between 0 and 2^64 - 1", "like --seed 1,2,3")
     lines = [f"phone {workload.name}", f"seed {seed}", f"launches {total}", f"time {time}"]
     own = [*_swap_writes(workload), *_bench_writes(workload)]
     lines += [_write_line(path, value) for path, value in [*own, *writes]]

@@ -49,6 +49,15 @@ def all_launches(workload: Workload, launches: int) -> int:
     return camera.first.value + launches * (camera.between.value + 1)
 
 
+def most_launches(workload: Workload, total: int) -> int:
+    """The most launches of a run, starts of a camera if it has one, that are no more than `total`
+    in all."""
+    camera = workload.camera
+    if camera is None:
+        return total
+    return (total - camera.first.value) // (camera.between.value + 1)
+
+
 def launch_sequence(workload: Workload, *, seed: int, launches: int) -> list[str]:
     """App names in launch order; the same app never twice in a row (if there is another).
 

@@ -223,7 +223,9 @@ def load_study(name_or_path: str | Path) -> Study:
 
     Raises UsageError for an unknown name or a bad file ("file:line: key: what is wrong").
     """
-    path = named.find("study", str(name_or_path), paths.STUDIES, study_names())
+    path = named.find(
+        "study", str(name_or_path), paths.STUDIES, study_names(), "cohort study --list"
+    )
     _, data = tomlfile.read(path, "study")
     try:
         return Study.model_validate({"name": path.stem, **data})

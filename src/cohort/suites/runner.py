@@ -57,9 +57,12 @@ class Machine:
         """UsageError if there is no such machine, or it cannot have what the policy asks for."""
         if not LEAST_MEMORY_MB <= self.memory_mb <= MOST_MEMORY_MB:
             bounds = f"{LEAST_MEMORY_MB} to {MOST_MEMORY_MB} MiB"
-            raise UsageError(f"memory must be {bounds}, not {self.memory_mb}")
+            raise UsageError(
+                f"memory must be {bounds}, not {self.memory_mb}",
+                "without --memory it is what the suite says",
+            )
         where = f"policy {policy.name}: cmdline"
-        switches.check_machine(self.switches(policy), self.memory_mb, self.cpus, where)
+        switches.check_machine(self.switches(policy), self.memory_mb, self.cpus, where, "--cpus")
         _check_carried(policy)
 
     def switches(self, policy: Policy) -> list[str]:

@@ -130,14 +130,17 @@ WORKLOAD = click.option(
 )
 
 
+_LIKE_SEEDS = "like --seed 1,2,3"
+
+
 def parse_seeds(text: str) -> list[int]:
     """Seeds out of `1,2,3`; UsageError for anything else."""
     try:
         seeds = [int(x) for x in text.split(",")]
     except ValueError:
-        raise UsageError(f"--seed {text}: not numbers between commas") from None
+        raise UsageError(f"--seed {text}: not numbers between commas", _LIKE_SEEDS) from None
     if min(seeds) < 0:
-        raise UsageError(f"--seed {text}: seeds are not negative")
+        raise UsageError(f"--seed {text}: seeds are not negative", _LIKE_SEEDS)
     return seeds
 
 

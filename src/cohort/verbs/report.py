@@ -40,7 +40,10 @@ def command(
     from cohort.results.runs import check_comparable
 
     if last == bool(runs):
-        raise UsageError("name run directories or say --last, one of the two")
+        raise UsageError(
+            "name run directories or say --last, one of the two",
+            "cohort report --last, for the runs of the last `cohort compare`",
+        )
     output = (output or paths.out_dir() / "report.html").absolute()
     make_room(output, None if pictures is None else pictures / "picture.svg")
     results = _measure(export.recall() if last else runs)

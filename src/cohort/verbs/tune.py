@@ -125,14 +125,17 @@ def _with_area(policy: "Policy") -> "Policy":
     return policy
 
 
+_LIKE_SIZES = "like --sizes 180,200,260"
+
+
 def parse_sizes(text: str) -> list[int]:
     """Sizes in MiB out of `180,200`, each once and rising; UsageError for anything else."""
     try:
         sizes = sorted({int(x) for x in text.split(",")})
     except ValueError:
-        raise UsageError(f"--sizes {text}: not numbers between commas") from None
+        raise UsageError(f"--sizes {text}: not numbers between commas", _LIKE_SIZES) from None
     if sizes[0] < 1:
-        raise UsageError(f"--sizes {text}: a size is at least 1 MiB")
+        raise UsageError(f"--sizes {text}: a size is at least 1 MiB", _LIKE_SIZES)
     return sizes
 
 

@@ -31,6 +31,9 @@ POWER_DOWN = b"reboot: Power down"
 PANIC = b"Kernel panic - not syncing"
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_a-z])|[\x00-\x08\x0b-\x1f\x7f]")
 """What firmware sends a terminal to clear it, and all else that is no text."""
+OUT_OF_TIME, HUNG = "ran out of time", "hung"
+MORE_TIME = "more: --timeout SECONDS, where the command has it; on a busy host --jobs 1"
+"""What to do about a guest that its limit ended."""
 DEATH = re.compile(r"Kernel panic|BUG:|Oops|WARNING:|general protection fault|Out of memory: Kill")
 
 
@@ -147,9 +150,9 @@ def _wait(
             if size != seen:
                 seen, alive = size, now
             if now - started > limits.total_s:
-                return f"ran out of time after {limits.total_s:.0f} s"
+                return f"{OUT_OF_TIME} after {limits.total_s:.0f} s"
             if now - alive > limits.silent_s:
-                return f"hung: no sign of life for {limits.silent_s:.0f} s"
+                return f"{HUNG}: no sign of life for {limits.silent_s:.0f} s"
 
 
 def _ended(process: subprocess.Popen[str]) -> bool:
@@ -181,13 +184,15 @@ def verify(run_dir: Path, why: str | None = None) -> None:
     if why is None and last.get("r") == "end" and last.get("ok") is True:
         return
     console = console_lines(run_dir / "console.log")
+    hint = None
     if last.get("r") == "fatal":
         message = f"the guest gave up: {last.get('text', '')}"
     elif why is not None:
         message = f"the guest {why}" if not why.startswith("QEMU") else why
+        hint = MORE_TIME if why.startswith((OUT_OF_TIME, HUNG)) else None
     else:
         message = f"the guest died before its end: {_cause(console)}"
-    raise GuestError(message, run_dir=run_dir, console=console[-CONSOLE_LINES:])
+    raise GuestError(message, hint, run_dir=run_dir, console=console[-CONSOLE_LINES:])
 
 
 def _last_record(path: Path) -> dict[str, object]:
