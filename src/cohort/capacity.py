@@ -1,10 +1,13 @@
 """How many guests this host bears beside one another."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cohort.host import cpus
+
+log = logging.getLogger(__name__)
 
 MEMINFO = Path("/proc/meminfo")
 OVERHEAD_MB = 512
@@ -22,7 +25,8 @@ class Load:
 
 def guests(loads: Sequence[Load]) -> int:
     """How many of these guests may run beside one another, at least one: each busy thread has a CPU
-    to itself, and memory that is available is enough for all. As many as CPUs if there is none."""
+    to itself, and memory that is available is enough for all. As many as CPUs if there is none.
+    Where the memory is not enough for one, that is told."""
     if not loads:
         return cpus()
     threads = max(load.threads for load in loads)
@@ -31,6 +35,13 @@ def guests(loads: Sequence[Load]) -> int:
     available_mb = _available_mb()
     if available_mb is not None:
         fitting = min(fitting, available_mb // memory_mb)
+        if available_mb < memory_mb:
+            log.warning(
+                "a guest takes %d MiB of memory, and %d are available: this machine may swap, or"
+                " the kernel kill the guest",
+                memory_mb,
+                available_mb,
+            )
     return max(1, fitting)
 
 

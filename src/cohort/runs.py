@@ -300,7 +300,9 @@ def execute_matrix(
     engine.expect([plan.path.name for plan in plans if plan.wanted and plan.repeats])
     report = _sum_progress([plan.all_launches for plan in plans], progress or _ignore)
     calls = [partial(_execute, plan, engine, report(i)) for i, plan in enumerate(plans)]
-    here = capacity.guests([plan.load for plan in plans if plan.wanted])
+    # A cluster's guests take nothing of this machine.
+    wanted = [plan for plan in plans if plan.wanted and isinstance(engine, Here)]
+    here = capacity.guests([plan.load for plan in wanted])
     return together(calls, jobs or engine.width(len(plans), here))
 
 

@@ -186,12 +186,17 @@ def small_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int
 def test_guests_have_cpus_and_memory_to_themselves(
     small_host: Callable[[int, int], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(
+        capacity.log, "warning", lambda text, *sizes: told.append((text % sizes).split(" swap")[0])
+    )
     small_host(8, 1 << 20)
     assert [capacity.guests([Load(threads, 64)]) for threads in (1, 2, 3, 9)] == [8, 4, 2, 1]
     assert capacity.guests([Load(1, 64), Load(4, 64)]) == 2, "by the largest"
     assert capacity.guests([]) == 8
     small_host(8, 3 * (1024 + OVERHEAD_MB) + 1)
     assert [capacity.guests([Load(1, mb)]) for mb in (1024, 1025, 9000)] == [3, 2, 1]
+    assert told == ["a guest takes 9512 MiB of memory, and 4609 are available: this machine may"]
     (tmp_path / "meminfo").write_text("MemTotal: 1 kB\n")
     assert capacity.guests([Load(1, 9000)]) == 8, "an old kernel does not say"
 
