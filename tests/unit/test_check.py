@@ -1,5 +1,6 @@
 """Compiling what is touched, without a compiler: the mirror, and what a configuration has."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -140,6 +141,11 @@ def test_a_tree_that_make_would_look_for_elsewhere(
     done = cohort("kernel", *words.split(), "--tree", odd)
     assert (done.code, make.calls) == (2, []), done.stderr
     assert "make takes a path apart at a blank or a colon" in done.stderr
+    told = json.loads(cohort("kernel", "patch", "--tree", odd, "--dry-run", "--json").stdout)
+    assert (told["action"], told["refused"], told["tree"]) == ("would apply", [], str(odd))
+    assert {"file", "line", "where", "patch", "offset"} == set(told["hunks"][0])
+    done = cohort("kernel", "patch", "--tree", odd, "--frozen", "--json")
+    assert "structures" in json.loads(done.stdout)
     assert cohort("kernel", "patch", "--tree", odd).code == 0
 
 

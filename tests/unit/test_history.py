@@ -1,5 +1,6 @@
 """The history of a short run: commits in their order, and a newest one that is worse."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from cohort.results.bounds import Bound, Rule
 from cohort.results.figures import Figures, plain
 from cohort.results.records import Record, read_set, write_set
 from cohort.results.spread import Spread
+from tests_support import Outcome
 
 HISTORY_MD = paths.ROOT / "docs" / "templates" / "results" / "history.md"
 BOUNDS = {
@@ -219,7 +221,7 @@ def test_the_bounds_of_the_repository_are_of_its_records() -> None:
 
 
 def test_the_verb_judges_what_is_there(
-    cohort: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cohort: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = tmp_path / "docs" / "results"
     monkeypatch.setattr("cohort.paths.CHECKOUT", tmp_path)
@@ -228,6 +230,8 @@ def test_the_verb_judges_what_is_there(
         history.add(results / "records" / "history.jsonl", both(commit, kills=kills))
     (results / "history.toml").write_text(RULE)
     headline(results / "records", {1: 100, 2: 98, 3: 103})
+    told = json.loads(cohort("results", "history", "--json").stdout)
+    assert (told["written"], len(told["worse"]) > 0) == ([], True)
     said = str(cohort("results", "history"))
     assert "code=1" in said
     assert "kills, seed 1: 130 (1.300 x none) on b" in said

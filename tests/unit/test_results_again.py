@@ -213,7 +213,8 @@ def test_a_set_is_made_again(home: Home, cohort: Cohort, same_runs: list[RunSpec
     assert asked == [(name, "phone-2g", 20, seed) for name in names for seed in (1, 2)]
     assert {(x.one_commit, x.fresh) for x in same_runs} == {(True, False)}
     same_runs.clear()
-    assert cohort("results", "again", "small", "--fresh").code == 0
+    done = cohort("results", "again", "small", "--fresh", "--json")
+    assert (done.code, len(json.loads(done.stdout))) == (0, 1)
     assert {(x.one_commit, x.fresh) for x in same_runs} == {(False, True)}
 
 

@@ -126,7 +126,8 @@ def test_the_tables_are_files_for_other_programs(
     home: Home, cohort: Cohort, tmp_path: Path
 ) -> None:
     """What pandas reads of them is what a query answers."""
-    assert cohort("results", "add", "small", paths.out_dir() / "runs").code == 0
+    added = cohort("results", "add", "small", paths.out_dir() / "runs", "--json")
+    assert (added.code, json.loads(added.stdout)) == (0, [str(home.records / "small.jsonl")])
     into = tmp_path / "it's new" / "tables"
     done = cohort("results", "--parquet", into)
     assert done.code == 0, done.stderr

@@ -148,7 +148,9 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["locks"][0]["met"] == {"region": False}
     assert told["seeds"] == [1]
     show_rates(rates(_turns()), as_json=True)
-    assert [x["met"] for x in json.loads(capsys.readouterr().out)] == [True, True]
+    told = json.loads(capsys.readouterr().out)
+    assert [x["met"] for x in told["operations"]] == [True, True]
+    assert told["seeds"] == [1]
 
 
 def test_medians_are_told_with_their_seeds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,7 +207,9 @@ def test_seeds_in_turns_are_run_one_after_the_other(
     monkeypatch.setattr(runs, "execute_matrix", execute)
     done = cohort("scale", "--free-running", "--seeds", "1,2", "--json")
     assert (done.code, asked) == (0, [1, 1, 2])
-    assert [x["ratio"]["n"] for x in json.loads(done.stdout)] == [6, 6]
+    told = json.loads(done.stdout)
+    assert told["seeds"] == [1, 2]
+    assert [x["ratio"]["n"] for x in told["operations"]] == [6, 6]
 
 
 def test_the_kernel_with_lock_statistics_is_for_the_same_machine(

@@ -1,8 +1,11 @@
 """`cohort kernel`: fetch the source, put Cohort on it, build it, run its KUnit suites."""
 
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +16,8 @@ from cohort.kernel.build import KernelSpec
 from cohort.log import Update, progress
 from cohort.verbs.options import Seconds, as_json, config
 from cohort.vm import kunit
+
+Say = Callable[[str], None]
 
 FRAGMENTS = "base,x86_64,lab,cohort"
 TREE = click.option(
@@ -51,8 +56,15 @@ def fetch() -> None:
     is_flag=True,
     help="Count what a frozen kernel would keep.",
 )
+@as_json("lines")
 def patch(
-    tree: Path | None, revert: bool, dry_run: bool, compiles: bool, config: str | None, counts: bool
+    tree: Path | None,
+    revert: bool,
+    dry_run: bool,
+    compiles: bool,
+    config: str | None,
+    counts: bool,
+    as_json: bool,
 ) -> None:
     """Put Cohort on a kernel tree: all of it, or nothing if a hunk has no place of its own.
 
@@ -72,36 +84,79 @@ def patch(
         )
     if config is not None and not compiles:
         raise UsageError("--config is what --compile compiles", "say --compile, or leave it out")
+    told: dict[str, Any] = {}
+    say = _no_words if as_json else print
     with progress() as board:
         own = tree is not None
         tree = tree or source.fetch(board.task("unpacking the kernel source, MiB"))
         reads = dry_run or compiles or counts
         with nullcontext() if own else builder.held_tree(shared=reads):
             if counts:
-                print("\n".join(frozen.report(tree, overlay.load_series()).lines()))
+                found = frozen.report(tree, overlay.load_series())
+                told |= asdict(found)
+                say("\n".join(found.lines()))
             else:
-                _put(tree, revert, dry_run, compiles)
+                report = _put(tree, revert, dry_run, compiles, say)
+                told |= _as_object(tree, report)
+                if report.refused:
+                    if as_json:
+                        print(json.dumps(told))
+                    raise report.error()
             if compiles:
-                _compile(tree, config or FRAGMENTS, board.task("compiling what is touched"))
+                task = board.task("compiling what is touched")
+                told["compiled"] = asdict(_compile(tree, config or FRAGMENTS, task, say))
+    if as_json:
+        print(json.dumps(told))
 
 
-def _compile(tree: Path, config: str, update: Update) -> None:
-    """Compile what is touched, and print what that was."""
+def _no_words(text: str) -> None:
+    """What is printed as JSON in the end is not printed before."""
+
+
+def _as_object(tree: Path, report: overlay.Report) -> dict[str, Any]:
+    """What was done, or would be, with each hunk and each that has no place."""
+    return {
+        "action": report.action,
+        "tree": str(tree),
+        "release": str(report.release),
+        "files": report.files,
+        "changed": report.changed,
+        "patches": report.patches,
+        "hunks": [
+            {
+                "file": x.hunk.file,
+                "line": x.line,
+                "where": x.where,
+                "patch": x.hunk.patch,
+                "offset": x.offset,
+            }
+            for x in report.hunks
+        ],
+        "refused": [
+            {"file": x.hunk.file, "line": x.hunk.start, "patch": x.hunk.patch, "why": x.why}
+            for x in report.refused
+        ],
+    }
+
+
+def _compile(tree: Path, config: str, update: Update, say: Say) -> check.Compiled:
+    """Compile what is touched, and say what that was."""
     done = check.compile_touched(tree, config, update)
     left_out = f"; not in this kernel: {', '.join(done.left_out)}" if done.left_out else ""
-    print(f"compiles: {len(done.objects)} files and {builder.FEATURE} ({config}){left_out}")
+    say(f"compiles: {len(done.objects)} files and {builder.FEATURE} ({config}){left_out}")
+    return done
 
 
-def _put(tree: Path, revert: bool, dry_run: bool, compiles: bool) -> None:
-    """Apply or revert, and print what was done; PatchError if it does not fit."""
+def _put(tree: Path, revert: bool, dry_run: bool, compiles: bool, say: Say) -> overlay.Report:
+    """Apply or revert, and say what was done; PatchError if it does not fit, but for a dry run,
+    whose report tells."""
     do = overlay.revert if revert else overlay.apply
     report = do(tree, dry_run=dry_run or compiles)
     what = f"{report.changed} changed files" if revert else f"{report.patches} patches"
-    print(f"{report.action}: {tree} (Linux {report.release}), {report.files} new files, {what}")
+    say(f"{report.action}: {tree} (Linux {report.release}), {report.files} new files, {what}")
     for line in report.hunks if dry_run else report.notes:
-        print(f"  {line}")
-    if report.refused:
-        raise report.error()
+        say(f"  {line}")
+    return report
 
 
 @command.command("build")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from cohort.results.query import Answer
 
 
+PATHS = as_json("the paths", "an array of them")
+
+
 @click.group("results", invoke_without_command=True)
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a page is not its records.")
 @click.option("--sql", metavar="QUERY", help="Ask the tables `runs`, `made` and `events`.")
@@ -106,6 +109,7 @@ def _tables(sql: str | None, as_json: bool, parquet: Path | None) -> None:
     help="The runs of a suite: out/suites/runs/NAME.",
 )
 @click.option("--scale", is_flag=True, help="Of these runs, those of `cohort scale`.")
+@PATHS
 def add(
     name: str,
     more: tuple[Path, ...],
@@ -114,6 +118,7 @@ def add(
     study: Path | None,
     suite: Path | None,
     scale: bool,
+    as_json: bool,
 ) -> None:
     """Keep the metrics of finished runs as the set NAME, in place of what it was.
 
@@ -140,7 +145,16 @@ def add(
         records = collect.of_runs(export.recall() if last else named)
     path = _home().records / f"{name}.jsonl"
     write_set(path, records)
-    click.echo(path)
+    _print_paths([path], as_json)
+
+
+def _print_paths(made: "Sequence[Path]", as_json: bool) -> None:
+    """Print the files that were written, or looked at, a line each."""
+    if as_json:
+        print(json.dumps([str(path) for path in made]))
+        return
+    for path in made:
+        click.echo(path)
 
 
 def _check_name(name: str) -> None:
@@ -163,12 +177,14 @@ def _check_name(name: str) -> None:
 )
 @FRESH
 @JOBS
+@PATHS
 @on_cluster
 def again(
     names: tuple[str, ...],
     verify: bool,
     fresh: bool,
     jobs: int | None,
+    as_json: bool,
     cluster: str | None,
     verify_share: float | None,
 ) -> None:
@@ -192,13 +208,18 @@ def again(
     taken = "--fresh" if fresh or verify else "--one-commit"
     several = [*place, *(["--jobs", str(jobs)] if jobs else []), taken]
     options = {"compare": several, "study": several, "scale": several, "suite": place}
+    done: list[Path] = []
     for name, old in kept.items():
         new, path = sets.make(old, _call, options), records / f"{name}.jsonl"
         if verify:
             sets.check_same(name, old, new)
         else:
             write_set(path, new)
-        click.echo(path)
+        done.append(path)
+        if not as_json:
+            click.echo(path)
+    if as_json:
+        _print_paths(done, as_json)
 
 
 def _call(words: "Sequence[str]") -> Any:
@@ -211,7 +232,8 @@ def _call(words: "Sequence[str]") -> Any:
 @command.command("history")
 @click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[RUNDIR...]")
 @click.option("--last", is_flag=True, help="The runs of the last `cohort compare`.")
-def history(places: tuple[Path, ...], last: bool) -> None:
+@as_json("the paths", "one object, with what is worse")
+def history(places: tuple[Path, ...], last: bool, as_json: bool) -> None:
     """Add a commit's short run to the history, make its page, and compare with the commit before.
 
     The run is that of `make run`: none and region, 200 launches, of a clean commit. Exit code 1
@@ -225,12 +247,17 @@ def history(places: tuple[Path, ...], last: bool) -> None:
     if places and last:
         raise UsageError("name run directories, or say --last, one of the two")
     home = _home()
+    written: list[Path] = []
     if places or last:
         path = kept.records_file(home.records)
         kept.add(path, collect.of_runs(export.recall() if last else places))
-        for made in (path, *pages.write(home, [f"results/{kept.HISTORY}.md"])):
-            click.echo(made)
-    pages.refuse(pages.losses(home), "see what changed between the two commits")
+        written = [path, *pages.write(home, [f"results/{kept.HISTORY}.md"])]
+    losses = pages.losses(home)
+    if as_json:
+        print(json.dumps({"written": [str(x) for x in written], "worse": losses}))
+    else:
+        _print_paths(written, as_json)
+    pages.refuse(losses, "see what changed between the two commits")
 
 
 def _home() -> "Home":

@@ -30,7 +30,7 @@ POLICIES = ("none", "region", "cpb")
 @JOBS
 @of_results
 @TREE
-@as_json("the table", "one object, with --free-running an array, an object an operation")
+@as_json("the table", "one object")
 @of_machine
 @on_cluster
 def command(
@@ -212,7 +212,8 @@ def show_rates(found: "Sequence[Rate]", as_json: bool, seeds: Sequence[int] = (1
     from cohort.results.scale import RATE_LIMIT
 
     if as_json:
-        print(json.dumps([{**asdict(x), "met": x.met} for x in found], allow_nan=False))
+        operations = [{**asdict(x), "met": x.met} for x in found]
+        print(json.dumps({"seeds": list(seeds), "operations": operations}, allow_nan=False))
         return
     print("| operation | scheme | a second | times none |")
     print("|---|---|---|---|")
