@@ -26,6 +26,9 @@
 #include "rightsize/rightsize.h"
 #include "vnode/vnode.h"
 
+/* A few pages in the lists of CPUs put a kill off once in so long. */
+#define PUT_OFF		HZ
+
 static unsigned int cohort_boot_schemes __initdata;
 static bool cohort_boot_bad __initdata;
 
@@ -53,14 +56,18 @@ bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order
  * Zone by zone: a drain of all zones leaves at once while another task is at one, and a
  * process would be killed beside the pages that this one has not come to.
  *
- * Of all that ask in vain the one drains that would kill a process.
+ * Of all that ask in vain the one drains that would kill a process.  What puts a kill off is as
+ * much as lies between the marks, or the first that came for a while: after each few pages that
+ * reclaim frees into such a list processes would reclaim all over, and no process is killed.
  *
  * Context: sleeps.  Caller holds oom_lock.
  * Return: true, for a look at what there is now.
  */
 bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 {
-	static unsigned long last = INITIAL_JIFFIES;
+	static unsigned long put_off[MAX_NUMNODES], last = INITIAL_JIFFIES;
+	unsigned long *until = &put_off[zonelist_node_idx(ac->preferred_zoneref)];
+	long gained = 0, gap = 0;
 	struct zoneref *z;
 	struct zone *zone;
 
@@ -68,8 +75,15 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 	if (!(gfp & __GFP_FS) && !time_after(jiffies, last))
 		return false;
 	last = jiffies;
-	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask)
+	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
+		gained -= zone_page_state(zone, NR_FREE_PAGES);
 		drain_all_pages(zone);
+		gained += zone_page_state(zone, NR_FREE_PAGES);
+		gap += high_wmark_pages(zone) - min_wmark_pages(zone);
+	}
+	if (gained < gap && *until && time_before(jiffies, *until))
+		return false;
+	*until = jiffies + PUT_OFF;
 	return true;
 }
 

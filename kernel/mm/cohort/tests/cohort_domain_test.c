@@ -3,8 +3,10 @@
  * Domains: which block the next page comes from, when another block is taken,
  * and what strangers get.
  */
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/oom.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
@@ -536,6 +538,22 @@ static void cohort_domain_test_shared_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
 }
 
+/* A trickle from the lists of CPUs puts a kill off once, and not for each page that comes free. */
+static void cohort_domain_test_put_off(struct kunit *test)
+{
+	struct alloc_context ac;
+	bool first, again;
+
+	cohort_test_context(&ac, GFP_KERNEL);
+	msleep(1100);
+	mutex_lock(&oom_lock);
+	first = __cohort_drain_for(&ac, GFP_KERNEL);
+	again = __cohort_drain_for(&ac, GFP_KERNEL);
+	mutex_unlock(&oom_lock);
+	KUNIT_EXPECT_TRUE(test, first);
+	KUNIT_EXPECT_FALSE(test, again);
+}
+
 static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_fullest_first),
 	KUNIT_CASE(cohort_domain_test_room_per_zone),
@@ -560,6 +578,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
 	KUNIT_CASE(cohort_domain_test_destroy_drains),
 	KUNIT_CASE(cohort_domain_test_shared_slot),
+	KUNIT_CASE_SLOW(cohort_domain_test_put_off),
 	{}
 };
 
