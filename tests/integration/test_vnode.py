@@ -10,6 +10,8 @@ from cohort import runs
 from cohort.kernel.build import ARCHES, Kernel, KernelSpec, build
 from cohort.log import Update
 from cohort.policy import load_policy
+from cohort.results.rundir import RunDir
+from cohort.results.runs import measure
 from cohort.runs import RunSpec
 from tests_support import SmallGuest, claims_of, small_guest
 
@@ -19,6 +21,8 @@ SOURCE = Path(__file__).with_name("vnode_guest.c")
 PAGES = Path(__file__).with_name("pages_guest.c")
 LAYOUT = "cohort.vnode=trusted:256M,untrusted:rest"
 LAUNCHES = 2
+PRESSED = 32
+"""Launches of which the last eight are under pressure."""
 EITHER = pytest.mark.parametrize("default", ["trusted", "untrusted"])
 
 
@@ -68,6 +72,24 @@ def test_the_phone_comes_up_with_the_kernel_in(default: str, kernel: Callable[..
     assert f"default {default}" in (run.path / "console.log").read_text(errors="replace")
     assert list(run.records())[-1]["r"] == "end"
     assert run.metrics["kills_trusted"] == 0
+
+
+@pytest.mark.night
+def test_a_full_node_goes_on(kernel: Callable[..., Kernel]) -> None:
+    """Under pressure the node of the others is full of anonymous memory: a process is killed
+    there in time, as on stock, and the others neither reclaim all over nor lose their work."""
+    kernel("cohort")
+    specs = [RunSpec(load_policy(name), "vnode-pressure", PRESSED) for name in ("none", "vnode")]
+    stock, ours = runs.execute_matrix(specs, 1)
+    work, stalls = "untrusted_work_per_s", "allocstall"
+    assert _measured(ours, work) >= 0.8 * _measured(stock, work)
+    assert _measured(ours, stalls) <= 2 * _measured(stock, stalls)
+
+
+def _measured(run: RunDir, metric: str) -> float:
+    value = measure(run).metrics[metric]
+    assert value is not None, metric
+    return value
 
 
 @pytest.mark.parametrize(
