@@ -77,12 +77,7 @@ def check_machine(
     if what := misfit(words, memory_mb, cpus):
         wanted = len(nodes(words))
         hint = f"{more_cpus} {wanted}" if wanted > cpus else "more --memory, or less in that word"
-        raise UsageError(f"{where}: {what}", None if _of_names(what) else hint)
-
-
-def _of_names(what: str) -> bool:
-    """Whether a misfit is of a node that there is not, whatever the size of the machine."""
-    return what.startswith((f"{DEFAULT_NODE}=", "cohort.pcpa_node="))
+        raise UsageError(f"{where}: {what}", None if what == _no_node(values(words)) else hint)
 
 
 def values(words: Iterable[str]) -> dict[str, str]:
@@ -217,13 +212,19 @@ def misfit(words: Sequence[str], memory_mb: int, cpus: int) -> str | None:
         found = area(given.get(name, ""))
         if found is not None and found[0] >= memory:
             return f"{name}={given[name]}: larger than the machine's {memory_mb}M"
+    if problem := _no_node(given):
+        return problem
+    return _layout_misfit(given[LAYOUT], memory, cpus) if LAYOUT in given else None
+
+
+def _no_node(given: dict[str, str]) -> str | None:
+    """What of these values names a node that there is not, whatever the size of the machine."""
     if DEFAULT_NODE in given and LAYOUT not in given:
         return f"{DEFAULT_NODE}={given[DEFAULT_NODE]}: a node's name without {LAYOUT}="
-    layout = given.get(LAYOUT, "rest")
-    node, last = int(given.get("cohort.pcpa_node", 0)), layout.count(",")
+    node, last = int(given.get("cohort.pcpa_node", 0)), given.get(LAYOUT, "rest").count(",")
     if node > last:
         return f"cohort.pcpa_node={node}: the machine's last node is {last}"
-    return _layout_misfit(layout, memory, cpus) if LAYOUT in given else None
+    return None
 
 
 def _scheme_problem(word: str, value: str) -> str | None:

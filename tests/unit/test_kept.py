@@ -162,27 +162,17 @@ def test_what_a_dead_process_left_is_in_no_way(tmp_path: Path) -> None:
     assert [x.name for x in path.parent.iterdir()] == [".gone"]
 
 
-def test_a_full_disk_can_be_cleaned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("call", "number"), [("mkdir", errno.ENOSPC), ("rename", errno.EXDEV)])
+def test_it_is_removed_where_a_call_is_refused(
+    call: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk has no room for a directory, and one of a container's image gets no new name."""
     [path] = directories(tmp_path, 1)
 
     def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(os, "mkdir", refuse)
-    kept.remove(path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_cannot_be_renamed_is_removed_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A directory of a container's image cannot."""
-    [path] = directories(tmp_path, 1)
-
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EXDEV, "Invalid cross-device link")
-
-    monkeypatch.setattr(os, "rename", refuse)
+    monkeypatch.setattr(os, call, refuse)
     kept.remove(path)
     assert list(tmp_path.iterdir()) == []
 
