@@ -94,7 +94,8 @@ def test_json_is_told_for_what_it_is() -> None:
     """Some verbs print an array."""
     said = {verb: option.help or "" for word, verb, option in words() if word == "--json"}
     arrays = {verb for verb, help in said.items() if "an array" in help}
-    assert arrays == {"run", "results", "results add", "results again", "study"}
+    of_results = {"results", *(f"results {x}" for x in ("add", "again", "changed"))}
+    assert arrays == {"run", "study", *of_results}
     assert all("one object" in said[verb] for verb in said.keys() - arrays | {"study"})
 
 

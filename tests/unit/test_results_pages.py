@@ -318,6 +318,9 @@ def test_an_aim_is_a_bound_and_what_is_measured(small: Path) -> None:
     assert said == "≥ 5.4 | 5.25 **✗**"
     said = plain(sheet.aim("small", "region", "launch_ms_p50", by="none", most=2 / 3))
     assert said == "≤ 0.667 | 0.507 ✓"
+    found = 1.03 / 2.03
+    said = plain(sheet.aim("small", "region", "launch_ms_p50", by="none", most=found - 1e-5))
+    assert said == "≤ 0.50738 | 0.50739 **✗**"
     with pytest.raises(Failed, match="kills: an aim has one bound"):
         sheet.aim("small", "region", "kills")
     with pytest.raises(Failed, match="kills: an aim is in times of another column, or more than"):

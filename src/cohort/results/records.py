@@ -148,6 +148,12 @@ def read_set(path: Path) -> list[Record]:
         raise NoRecords(
             f"there are no records {path.stem!r}", f"make them: cohort results add {path.stem}"
         ) from error
+    return parse_set(path, lines)
+
+
+def parse_set(path: Path, lines: Iterable[str]) -> list[Record]:
+    """The records in the lines that the file of a set has, or had. Failed for no line, and for one
+    that is no record."""
     records = []
     for number, line in enumerate(lines, start=1):
         try:

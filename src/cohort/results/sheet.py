@@ -151,8 +151,9 @@ class Sheet:
             found -= self._median(table, over, metric)
             what = f"{metric} of {_plain(column)} over {_plain(over)}"
         met = found <= most if most is not None else found >= (least or 0)
-        bound = f"≤ {_short(most)}" if most is not None else f"≥ {_short(least or 0)}"
-        return f"{bound} | {self.figures.mark(table, what, f'{_short(found)} {_MET[met]}')}"
+        sign, limit = ("≤", most) if most is not None else ("≥", least or 0.0)
+        bound, text = _as_far_apart(limit, found)
+        return f"{sign} {bound} | {self.figures.mark(table, what, f'{text} {_MET[met]}')}"
 
     def commit(self, table: str) -> str:
         """The commit of all records of the table."""
@@ -338,9 +339,20 @@ class Sheet:
         return f"seeds {self.figures.mark(table, 'seeds', text)}"
 
 
-def _short(number: float) -> str:
-    """A number with three digits that count, or all those before the point."""
-    return f"{number:.3g}" if abs(number) < 1000 else f"{number:,.0f}"
+def _as_far_apart(bound: float, found: float) -> tuple[str, str]:
+    """Two numbers with three digits that count, or as many more as tell them apart."""
+    for digits in range(3, 9):
+        one, other = _short(bound, digits), _short(found, digits)
+        if one != other:
+            break
+    return (one, other) if one != other else (_short(bound), _short(found))
+
+
+def _short(number: float, digits: int = 3) -> str:
+    """A number with that many digits that count, and all those before the point."""
+    if abs(number) < 1000:
+        return f"{number:.{digits}g}"
+    return f"{number:,.{max(0, digits - len(str(int(abs(number)))))}f}"
 
 
 def _how_to_read(rival: str, several: bool) -> str:

@@ -260,6 +260,24 @@ def history(places: tuple[Path, ...], last: bool, as_json: bool) -> None:
     pages.refuse(losses, "see what changed between the two commits")
 
 
+@command.command("changed")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("--since", default="HEAD", show_default=True, metavar="COMMIT", help="Then.")
+@click.option("--full", is_flag=True, help="Every metric, not only those of usual tables.")
+@as_json("the table", "an array, an object a row")
+def changed(names: tuple[str, ...], since: str, full: bool, as_json: bool) -> None:
+    """What the sets NAME, or all, have better or worse than in a commit, metric by metric.
+
+    Prints a row a figure, the worse of a set first: those whose ranges over the seeds do not touch,
+    and of one seed those that differ by a twentieth. With three seeds chance alone makes a row of
+    one figure in ten.
+    """
+    from cohort.sets.changed import changed as compare
+
+    home = _home()
+    show(compare(home.root, home.records, names, since, full), as_json)
+
+
 def _home() -> "Home":
     """The checkout's pages; Skipped without a checkout."""
     from cohort import paths
