@@ -7,6 +7,8 @@ from pathlib import Path
 from cohort.errors import HostError, Skipped
 
 SYSFS = "sys/kernel/mm/cohort"
+AREA_PARTS = ("free", "cache", "client", "lent", "other")
+"""What the page-cache-preferred area holds; lent memory is part of the other."""
 
 
 def check(root: Path) -> None:
@@ -41,6 +43,21 @@ def table(path: Path) -> dict[str, int]:
         return {}
     rows = (line.split() for line in text(path).splitlines())
     return {row[0]: parse(row[1], path) for row in rows if len(row) == 2}
+
+
+def nodes(top: Path) -> list[Path]:
+    """The directories of the virtual nodes in the directory `top`, as its layout has them; empty
+    without a layout."""
+    if not top.is_dir():
+        return []
+    names = [share.partition(":")[0] for share in text(top / "layout").split(",")]
+    there = (x for x in sorted(top.iterdir()) if x.is_dir())
+    return sorted(there, key=lambda x: names.index(x.name) if x.name in names else len(names))
+
+
+def has_area(top: Path) -> bool:
+    """Whether the directory `top` is that of a page-cache-preferred area."""
+    return (top / "size").is_file() and text(top / "size") != "0"
 
 
 def page_kb(root: Path) -> int:

@@ -1,4 +1,4 @@
-"""A machine's blocks, buffers, kills and refaults from moment to moment."""
+"""A machine's blocks, area, nodes, buffers, kills and refaults from moment to moment."""
 
 import json
 import time
@@ -37,16 +37,31 @@ class Owner:
     parked_kb: int
 
 
+NODE_SIZES = ("size", "free", "parked", "anon", "file", "lent")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A virtual node: its NODE_SIZES in KiB, and the kills there since the boot."""
+
+    name: str
+    kb: dict[str, int]
+    kills: int
+
+
 @dataclass(frozen=True)
 class Reading:
     """One moment: `t` in seconds of this host. Counts are since the boot.
 
+    `area` is what the page-cache-preferred area holds, KiB by part; empty without one.
     `free` and `owned` are free pieces by order, without and with an owner, of pages of `page_kb`.
     """
 
     t: float
     page_kb: int
     owners: tuple[Owner, ...]
+    area: dict[str, int]
+    nodes: tuple[Node, ...]
     free: tuple[int, ...]
     owned: tuple[int, ...]
     kills: int
@@ -89,6 +104,8 @@ def read(root: Path, t: float) -> Reading:
         t=t,
         page_kb=page_kb,
         owners=(*_regions(top / "region", page_kb), *_sets(top / "cpb", page_kb)),
+        area=_area(top / "pcpa"),
+        nodes=tuple(map(_node, sysfs.nodes(top / "vnode"))),
         free=_free(root / "proc/buddyinfo"),
         owned=tuple(sysfs.counts(chunks)) if chunks.is_file() else (),
         kills=vm.get("oom_kill", 0),
@@ -125,7 +142,12 @@ def watch(
 
 def screen(now: Reading, before: Reading | None) -> Group:
     """A reading as text; rates need the one `before`."""
-    return Group(_owner_table(now), _buffer_table(now), _count_table(now, before))
+    own = [_owner_table(now)]
+    if now.area:
+        own.append(_area_table(now))
+    if now.nodes:
+        own.append(_node_table(now))
+    return Group(*own, _buffer_table(now), _count_table(now, before))
 
 
 def _takes(take: Callable[[], Reading], every_s: float, times: int | None) -> Iterator[Reading]:
@@ -162,6 +184,17 @@ def _sets(top: Path, page_kb: int) -> list[Owner]:
     return [owner for owner in found if owner.blocks]
 
 
+def _area(top: Path) -> dict[str, int]:
+    if not sysfs.has_area(top):
+        return {}
+    return {part: sysfs.number(top / f"{part}_kb") for part in sysfs.AREA_PARTS}
+
+
+def _node(directory: Path) -> Node:
+    kb = {size: sysfs.number(directory / f"{size}_kb") for size in NODE_SIZES}
+    return Node(directory.name, kb, sysfs.number(directory / "oom_kills"))
+
+
 def _free(path: Path) -> tuple[int, ...]:
     """Free blocks by order, all zones of /proc/buddyinfo together."""
     if not path.is_file():
@@ -185,6 +218,19 @@ def _owner_table(now: Reading) -> Table:
         table.add_row(owner.name, str(owner.blocks), *sizes)
     if not now.owners:
         table.add_row("none has any", "0", "0.0", "0.0")
+    return table
+
+
+def _area_table(now: Reading) -> Table:
+    table = _new_table("area, MiB", *now.area)
+    table.add_row("holds", *(f"{kb / 1024:.1f}" for kb in now.area.values()))
+    return table
+
+
+def _node_table(now: Reading) -> Table:
+    table = _new_table("node, MiB", *NODE_SIZES, "killed")
+    for node in now.nodes:
+        table.add_row(node.name, *(f"{x / 1024:.1f}" for x in node.kb.values()), f"{node.kills:,}")
     return table
 
 

@@ -90,6 +90,34 @@ def test_blocks_buffers_kills_and_refaults(machine: Path) -> None:
     assert (now.kills, now.refaults_anon, now.refaults_file) == (2, 10, 30)
 
 
+def test_an_area_and_nodes_have_tables_of_their_own(machine: Path) -> None:
+    assert (watch.read(machine, 1.0).area, watch.read(machine, 1.0).nodes) == ({}, ())
+    area, nodes = (machine / "sys/kernel/mm/cohort" / name for name in ("pcpa", "vnode"))
+    sizes = {f"{name}_kb": "1024\n" for name in watch.NODE_SIZES}
+    for place, files in (
+        (area, {"size": "0x4000000\n", **{f"{x}_kb": "2048\n" for x in sysfs.AREA_PARTS}}),
+        (nodes, {"layout": "trusted:1G,others:rest\n"}),
+        (nodes / "others", {**sizes, "oom_kills": "3\n"}),
+        (nodes / "trusted", {**sizes, "oom_kills": "0\n", "lent_kb": "512\n"}),
+    ):
+        place.mkdir()
+        for name, text in files.items():
+            (place / name).write_text(text)
+    now = watch.read(machine, 1.0)
+    assert [(x.name, x.kb["lent"], x.kills) for x in now.nodes] == [
+        ("trusted", 512, 0),
+        ("others", 1024, 3),
+    ]
+    said = io.StringIO()
+    Console(file=said, width=100).print(watch.screen(now, None))
+    lines = [" ".join(line.split()) for line in said.getvalue().splitlines()]
+    assert "area, MiB free cache client lent other" in lines
+    assert "holds 2.0 2.0 2.0 2.0 2.0" in lines
+    assert "trusted 1.0 1.0 1.0 1.0 1.0 0.5 0" in lines
+    (area / "size").write_text("0\n")
+    assert watch.read(machine, 1.0).area == {}
+
+
 def test_a_device_whose_pages_are_larger(machine: Path) -> None:
     """Sizes are by the device's pages, not by those of the machine that asks."""
     path = machine / "proc/zoneinfo"

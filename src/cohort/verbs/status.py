@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from cohort import device, sysfs
 from cohort.errors import UsageError
-from cohort.sysfs import SYSFS, counts, number, table, text
+from cohort.sysfs import AREA_PARTS, SYSFS, counts, number, table, text
 from cohort.verbs.options import Finite
 
 NODE_FILES = (
@@ -22,8 +22,6 @@ NODE_FILES = (
     *(f"{x}_kb" for x in ("size", "free", "anon", "file", "lent")),
     "oom_kills",
 )
-AREA_PARTS = ("free", "cache", "client", "lent", "other")
-"""What the page-cache-preferred area holds; lent memory is part of the other."""
 GAP_STOCK = 256  # COHORT_GAP_STOCK of the kernel
 SHARE_ONE = 65536  # COHORT_SHARE_ONE
 DAY_S = 86400
@@ -38,7 +36,9 @@ Section = Callable[[Path], dict[str, Any] | None]
     help="Where /sys and /proc are: of a container, or copied from a device.  [default: /]",
 )
 @click.option("--on", "target", help="Ask a device: adb, adb:SERIAL or ssh:HOST.")
-@click.option("--watch", is_flag=True, help="A live screen: blocks, buffers, kills, refaults.")
+@click.option(
+    "--watch", is_flag=True, help="A live screen: blocks, area, nodes, buffers, kills, refaults."
+)
 @click.option(
     "--every",
     "every_s",
@@ -124,8 +124,7 @@ def vnode(root: Path) -> dict[str, Any] | None:
     processes = _roles(root)
     nodes = [
         {"name": x.name, **_node(x), "processes": processes.get(x.name, 0)}
-        for x in sorted(top.iterdir(), key=_position(text(top / "layout")))
-        if x.is_dir()
+        for x in sysfs.nodes(top)
     ]
     return {
         "layout": text(top / "layout"),
@@ -138,7 +137,7 @@ def vnode(root: Path) -> dict[str, Any] | None:
 def pcpa(root: Path) -> dict[str, Any] | None:
     """The page-cache-preferred area: sizes, knobs and counters; None without an area."""
     top = root / SYSFS / "pcpa"
-    if not (top / "size").is_file() or text(top / "size") == "0":
+    if not sysfs.has_area(top):
         return None
     numbers = ("size", "min_order", "timer_ms", *(f"{x}_kb" for x in AREA_PARTS))
     return {
@@ -200,11 +199,6 @@ def _groups(top: Path) -> list[dict[str, Any]]:
 def _is_scheme(enabled: Path) -> bool:
     """The counters of buffers and of reclaim have a switch too, and are none."""
     return enabled.parent.name not in ("buffer", "reclaim")
-
-
-def _position(layout: str) -> Callable[[Path], int]:
-    names = [share.partition(":")[0] for share in layout.split(",")]
-    return lambda path: names.index(path.name) if path.name in names else len(names)
 
 
 def _node(directory: Path) -> dict[str, Any]:
