@@ -345,11 +345,11 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
     wanted = list(dict.fromkeys(spec.kernel_spec for spec in specs))
     with show_progress() as board:
         built = {kernel: build(kernel, board.task(f"kernel {kernel.name}")) for kernel in wanted}
-    _check_trees(built)
+    check_trees(built)
     return built
 
 
-def _check_trees(built: Mapping[KernelSpec, Kernel]) -> None:
+def check_trees(built: Mapping[KernelSpec, Kernel]) -> None:
     """BuildError if a tree was edited between two kernels that were built of it: what their runs
     differ in would not be the policies."""
     ids: dict[Path | None, str] = {}

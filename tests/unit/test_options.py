@@ -140,7 +140,7 @@ def test_what_only_counts_lists_no_hunks(word: str, cohort: Callable[..., Outcom
 
 def test_a_tree_is_asked_for_alike_on_every_verb_that_makes_runs() -> None:
     said = {verb: option.help for word, verb, option in words() if word == "--tree"}
-    assert {said.pop(verb) for verb in MAKE_RUNS} == {
+    assert {said.pop(verb) for verb in (*MAKE_RUNS, "suite")} == {
         "Another kernel tree, patched [default: the fetched one]."
     }
     assert all(verb.startswith("kernel ") for verb in said)

@@ -99,6 +99,9 @@ def test_runs_that_nobody_could_repeat_are_refused(tmp_path: Path) -> None:
     left(tmp_path / "dirty", "none", 1, cohort_git="abc123-dirty")
     with pytest.raises(UsageError, match="is of no commit"):
         of_suite(tmp_path / "dirty")
+    left(tmp_path / "vendor", "none", 1, tree="/vendor")
+    with pytest.raises(UsageError, match="userland under none was run with --tree /vendor"):
+        of_suite(tmp_path / "vendor")
     left(tmp_path / "two", "none", 1)
     left(tmp_path / "two", "region", 1, memory_mb=1024)
     with pytest.raises(Failed, match="do not make one table: runs of different memory_mb"):

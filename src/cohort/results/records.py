@@ -71,11 +71,7 @@ def of_result(result: Result, label: str, command: str) -> Record:
     versions = meta["versions"]
     commit = str(versions["cohort_git"])
     check_commit(path.name, commit)
-    if tree := meta.get("tree"):
-        raise UsageError(
-            f"{path.name} was run with --tree {tree}, which is in no commit of this repository",
-            "keep its directory, or make the run without, with --fresh",
-        )
+    check_tree(path.name, meta.get("tree"))
     return Record(
         label=label,
         policy=result.policy,
@@ -100,6 +96,15 @@ def check_commit(name: str, commit: str) -> None:
         raise UsageError(
             f"{name} is of no commit ({commit}), so it cannot be had again",
             "make it in a clean checkout: git worktree add --detach DIR COMMIT",
+        )
+
+
+def check_tree(name: str, tree: str | None) -> None:
+    """UsageError if the run of that name was made on a tree of the user's."""
+    if tree:
+        raise UsageError(
+            f"{name} was run with --tree {tree}, which is in no commit of this repository",
+            "keep its directory, or make the run without, with --fresh",
         )
 
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from cohort import host
 from cohort.errors import Failed, UsageError
 from cohort.results.catalogue import BY_NAME
-from cohort.results.records import NO_SEED, Record, check_build, check_commit
+from cohort.results.records import NO_SEED, Record, check_build, check_commit, check_tree
 from cohort.results.rundir import read_object
 from cohort.results.runs import ONE_BUILD, ONE_PHONE, check_meta, machine_words
 from cohort.suites.results import (
@@ -132,7 +132,9 @@ def _kernel_words(meta: Mapping[str, Any]) -> list[str]:
 
 def _outcome(suite: Suite, meta: Mapping[str, Any], place: Path) -> Outcome:
     """What the suite came to under a policy; UsageError for a changed checkout or a part of it."""
-    check_commit(f"{suite.name} under {meta['policy']}", str(meta["cohort_git"]))
+    name = f"{suite.name} under {meta['policy']}"
+    check_commit(name, str(meta["cohort_git"]))
+    check_tree(name, meta.get("tree"))
     cases = tuple(_read_cases(place / "cases.jsonl"))
     if [case.name for case in cases if case.name != LEAKS] != list(suite.case):
         raise UsageError(

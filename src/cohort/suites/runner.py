@@ -45,13 +45,15 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Machine:
     """What the guests are: memory in MiB, whether their kernel has every checker, the bytes of a
-    page, and the fragments of their kernel if it is not the policy's."""
+    page, the fragments of their kernel if it is not the policy's, and its tree if not the
+    fetched one."""
 
     cpus: int
     memory_mb: int
     debug: bool
     page_size: int = PAGE
     config: str | None = None
+    tree: Path | None = None
 
     def check(self, policy: Policy) -> None:
         """UsageError if there is no such machine, or it cannot have what the policy asks for."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import click
 from cohort import host, paths
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCHES, FILE, as_json, config, make_room, memory, of_machine
+from cohort.verbs.options import ARCHES, FILE, TREE, as_json, config, make_room, memory, of_machine
 from cohort.verbs.run import engine, kernel_of, on_cluster
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ POLICIES = "none,region"
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Where NAME lies.")
 @click.option("--case", "cases", multiple=True, help="Only this case of it; may be repeated.")
 @config("The kernel's fragments [default: the policy's, and suite].")
+@TREE
 @click.option("--debug", is_flag=True, help="On the kernel with every checker; a warning ends it.")
 @click.option(
     "--rootfs",
@@ -57,6 +59,7 @@ def command(
     directory: Path | None,
     cases: tuple[str, ...],
     config: str | None,
+    tree: Path | None,
     debug: bool,
     rootfs: "Kind",
     cpus: int | None,
@@ -73,7 +76,7 @@ def command(
 
     NAME is a file of suites/, or anything you call the programs in the directory --dir. A case
     that fails under all policies is no difference: exit code 1 says that there is one. What the
-    guests said stays in out/suites/runs.
+    guests said stays in out/suites/runs. The kernel's own tests are those of --tree.
     """
     from cohort.policy import load_policies
     from cohort.suites import ci
@@ -86,10 +89,13 @@ def command(
     suite = load_suite(name) if directory is None else load_directory(directory, name)
     suite = choose_cases(suite, cases)
     loaded = load_policies(_names(policies))
-    specs = [_kernel_spec(policy, config, debug, arch, page_size) for policy in loaded]
+    spec_of = partial(
+        _kernel_spec, config=config, tree=tree, debug=debug, arch=arch, page_size=page_size
+    )
+    specs = [spec_of(policy) for policy in loaded]
     roots.check(rootfs, suite, specs[0].arch)
     memory_mb = suite.memory_mb if memory_mb is None else memory_mb
-    machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size, config)
+    machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size, config, tree)
     for policy in loaded:
         machine.check(policy)
     check_columns(loaded, disk=rootfs == "debian")
@@ -140,7 +146,13 @@ def _judge(suite: "Suite", outcomes: "Sequence[Outcome]") -> None:
 
 
 def _kernel_spec(
-    policy: "Policy", config: str | None, debug: bool, arch: str, page_size: int
+    policy: "Policy",
+    *,
+    config: str | None,
+    tree: Path | None,
+    debug: bool,
+    arch: str,
+    page_size: int,
 ) -> "KernelSpec":
     """The kernel to build for a policy: its own variant with what suites want to find.
 
@@ -149,8 +161,8 @@ def _kernel_spec(
     from cohort.kernel.build import KernelSpec
 
     if config is not None:
-        return kernel_of(config, arch=arch, page_size=page_size)
-    spec = KernelSpec.variant(policy.kernel, arch, page_size=page_size)
+        return kernel_of(config, tree, arch=arch, page_size=page_size)
+    spec = KernelSpec.variant(policy.kernel, arch, tree, page_size)
     own = () if arch == ARCHES[0] else (f"suite-{arch}",)
     return replace(spec, configs=(*spec.configs, "suite", *(("debug",) if debug else ()), *own))
 
@@ -171,6 +183,7 @@ def _run(
 
     with progress() as board:
         kernels = {x: build.build(x, board.task(f"kernel {x.name}")) for x in dict.fromkeys(specs)}
+        runs.check_trees(kernels)
         plan = _plan(suite, kernels[specs[0]], rootfs, machine, board)
         plan = replace(plan, engine=where or runs.Here())
         runner.expect(plan, policies)
@@ -215,7 +228,7 @@ def _plan(
     from cohort.suites import root as roots
     from cohort.suites.runner import Plan
 
-    layers = _layers(suite, kernel, board)
+    layers = _layers(suite, kernel, machine, board)
     debian = rootfs == "debian"
     image = roots.image(layers, suite.packages, suite.image_mb) if debian else None
     members = [] if debian else roots.initramfs(layers, kernel.arch)
@@ -223,7 +236,7 @@ def _plan(
     return Plan(suite, init, image, members, machine)
 
 
-def _layers(suite: "Suite", kernel: "Kernel", board: "Board") -> list[Path]:
+def _layers(suite: "Suite", kernel: "Kernel", machine: "Machine", board: "Board") -> list[Path]:
     """The directories whose files the guest finds in one: what is brought as it is, then what is
     built."""
     from cohort.kernel import source
@@ -231,7 +244,7 @@ def _layers(suite: "Suite", kernel: "Kernel", board: "Board") -> list[Path]:
 
     layers = [] if suite.files is None else [suite.files]
     if suite.selftests:
-        tree = source.fetch(board.task("unpacking the kernel source, MiB"))
+        tree = machine.tree or source.fetch(board.task("unpacking the kernel source, MiB"))
         layers.append(selftests.install(suite.selftests, tree, kernel.tree_id))
     if suite.sources is not None:
         layers.append(programs.build(suite.home / suite.sources, suite.archives, kernel.arch))
@@ -262,6 +275,7 @@ def _write_meta(
             "kernel": kernel.release,
             "kernel_id": kernel.id[:16],
             "tree_id": kernel.tree_id[:16],
+            "tree": plan.machine.tree and str(plan.machine.tree.resolve()),
             "guest_id": host.digest_file(plan.init)[:16],
             "accel": plan.suite.accel,
             "gcc": host.version("gcc"),
