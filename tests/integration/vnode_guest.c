@@ -37,6 +37,7 @@
 #define SECOND 2		/* the untrusted role's on the machine's second node, if there is one */
 #define CGROUPS "/sys/fs/cgroup"
 #define NODES "/sys/kernel/mm/cohort/vnode/"
+#define LRU_GEN "/sys/kernel/mm/lru_gen/"
 #define THP "/sys/kernel/mm/transparent_hugepage/"
 #define MPOL_PREFERRED 1
 #define MPOL_BIND 2
@@ -590,6 +591,29 @@ static int was_there(void)
 	return raise(SIGSTOP);
 }
 
+/* It leaves kswapd time. */
+static int slow_hog(void)
+{
+	int i;
+
+	put("/proc/self/vnode", "untrusted");
+	for (i = 0; i < 900; i++) {
+		touch(MB);
+		usleep(1000);
+	}
+	return 0;
+}
+
+/* kswapd kills, and no request says which nodes are short. */
+static void kept_young(void)
+{
+	claim(!put(LRU_GEN "enabled", "7") && !put(LRU_GEN "min_ttl_ms", "60000"),
+	      "what is young is kept");
+	out_of_memory(bystander, slow_hog, "the bystander lives where kswapd kills");
+	put(LRU_GEN "min_ttl_ms", "0");
+	put(LRU_GEN "enabled", "0");
+}
+
 static int wants_too_much(void)
 {
 	put("/proc/self/vnode", "trusted");
@@ -1118,8 +1142,10 @@ int main(int argc, char **argv)
 		claim(!status, "a setuid program was tried");
 		waitpid(child(inherits), NULL, 0);
 		forking();
+		/* Before any kill: where nothing can be reclaimed kswapd gives the node up. */
+		kept_young();
 		out_of_memory(bystander, hog, "the bystander lives");
-		claim(says(NODES "untrusted/oom_kills", "1") && says(NODES "trusted/oom_kills", "0"),
+		claim(says(NODES "untrusted/oom_kills", "2") && says(NODES "trusted/oom_kills", "0"),
 		      "kills are counted");
 		out_of_memory(comes_back, hog, "a process that came back to trust lives");
 		out_of_memory(small_there, hog_bound_away,

@@ -16,13 +16,11 @@
 #include <linux/mm_types.h>
 #include <linux/mmzone.h>
 #include <linux/sched.h>
-#include <linux/types.h>
 
 struct alloc_context;
 struct cohort_domain;
 struct folio_batch;
 struct scan_control;
-struct task_struct;
 
 /* An ALLOC_* flag: what the ordinary free pages cannot serve may take owned ones. */
 #define COHORT_ALLOC_BREACH	(IS_ENABLED(CONFIG_COHORT) ? 0x400 : 0)
@@ -169,7 +167,7 @@ bool __cohort_spared(struct folio *folio, struct scan_control *sc, unsigned long
 #define cohort_shrink_cache(...) COHORT_WHEN(cohort_owners(), __cohort_shrink_cache(__VA_ARGS__))
 #define cohort_spared(...)	(cohort_pcpa_taking() && __cohort_spared(__VA_ARGS__))
 
-/* kswapd: how much is free when it has done enough, what it aims at, what it did. */
+/* kswapd: how much is free when it has done enough, what it aims at, what it did; the gap. */
 unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark);
 unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx, int order,
 				     unsigned long stock);
@@ -182,8 +180,6 @@ unsigned long __cohort_high_mark(const struct zone *zone);
 #define cohort_kswapd_ran(nr) \
 	COHORT_WHEN(COHORT_IS(CONFIG_COHORT, cohort_reclaim_key), __cohort_kswapd_ran(nr))
 #define cohort_kswapd_stopped()	COHORT_IS(CONFIG_COHORT, cohort_kswapd_off_key)
-
-/* Pages between two watermarks of a zone, and what is held to them. */
 unsigned long long __cohort_watermark_gap(unsigned long long stock);
 #define cohort_watermark_gap(stock) (cohort_sizing() ? __cohort_watermark_gap(stock) : (stock))
 
@@ -217,9 +213,12 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 void __cohort_vnode_moved(unsigned long from, unsigned long to);
 #define cohort_vnode_moved(a, b) COHORT_WHEN(cohort_vnode_lending(), __cohort_vnode_moved(a, b))
 
-/* Does the role decide which process may be killed?  May this one? */
+/* Does the role decide which process may be killed?  May this one?  Is kswapd to kill none? */
 bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask);
 #define cohort_vnode_decides(nodemask) (cohort_vnode_enabled() && (nodemask))
+bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx);
+#define cohort_no_kill(...) \
+	((cohort_enabled() || cohort_vnode_enabled()) && __cohort_no_kill(__VA_ARGS__))
 
 /* A new address space has the role of its parent's, and is a client as it was; exec, too. */
 void __cohort_mm_inherit(struct task_struct *task, struct mm_struct *mm);

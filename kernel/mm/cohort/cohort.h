@@ -235,6 +235,7 @@ struct cohort_zone {
  *	racy, threads may lose a count
  * @ref: the mm (or the scheme), and each queued work
  * @work: compaction
+ * @rest: jiffies before which it does not run again
  * @all: on cohort_domains, RCU
  * @rcu: frees the domain
  * @room: by node and zone; a process's are made when the first block comes
@@ -246,6 +247,7 @@ struct cohort_domain {
 	unsigned int nr_first;
 	refcount_t ref;
 	struct delayed_work work;
+	unsigned long rest;
 	struct list_head all;
 	struct rcu_head rcu;
 	struct cohort_room *room[];
@@ -319,7 +321,8 @@ extern struct mutex cohort_mutex;
 extern const struct cohort_scheme *cohort_scheme;	/* the one that is on, or was last */
 extern bool cohort_taking;		/* false: no block is acquired any more */
 extern unsigned int cohort_compact_delay_ms;
-extern struct workqueue_struct *cohort_wq;
+extern struct workqueue_struct *cohort_wq;		/* packs the machine, tidies the area */
+extern struct workqueue_struct *cohort_process_wq;	/* what a process asks for by what it does */
 int cohort_scheme_switch(const struct cohort_scheme *scheme, bool on);
 void cohort_owner_switch(struct static_key_false *key, bool on);
 

@@ -49,6 +49,30 @@ bool __cohort_free_page(struct page *page, unsigned long pfn, unsigned int order
 }
 
 /**
+ * __cohort_no_kill() - does kswapd kill no process, though all that it may reclaim is young?
+ * @pgdat: the node
+ * @highest_zoneidx: the highest zone that it balances
+ *
+ * Nothing says which processes have memory there, and requests that get none have one killed
+ * in their virtual node.  No process dies for the headroom of blocks.
+ */
+bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
+{
+	int i;
+
+	if (cohort_vnode_enabled())
+		return true;
+	for (i = 0; i <= highest_zoneidx; i++) {
+		struct zone *zone = &pgdat->node_zones[i];
+
+		if (managed_zone(zone) &&
+		    zone_watermark_ok(zone, 0, __cohort_high_mark(zone), highest_zoneidx, 0))
+			return true;
+	}
+	return false;
+}
+
+/**
  * __cohort_drain_for() - empty the lists that CPUs have of the zones of a request
  * @ac: the request
  * @gfp: its flags
@@ -409,7 +433,8 @@ static int __init cohort_init(void)
 	int err;
 
 	cohort_wq = alloc_workqueue("cohort", WQ_UNBOUND | WQ_FREEZABLE, 1);
-	if (!cohort_wq)
+	cohort_process_wq = alloc_workqueue("cohort_process", WQ_UNBOUND | WQ_FREEZABLE, 1);
+	if (!cohort_wq || !cohort_process_wq)
 		return -ENOMEM;
 	err = cohort_sysfs_init() ?: cohort_groups_init() ?:
 	      cohort_vnode_sysfs_init(cohort_kobj) ?: cohort_pcpa_sysfs_init(cohort_kobj);

@@ -7,7 +7,6 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/cpumask.h>
-#include <linux/fs.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -22,6 +21,9 @@
 
 /* Blocks of a process that are tried in a row: other work waits for it, and so does suspend. */
 #define COHORT_COMPACT_BLOCKS	64U
+
+/* A process rests after such a row, in times of what it took. */
+#define COHORT_COMPACT_REST	4
 
 /* Blocks of a list that are passed over, because they rest, before the next list is looked at. */
 #define COHORT_RESTING		64
@@ -316,22 +318,13 @@ static void cohort_target_put(struct folio *dst, unsigned long private)
 
 /*
  * Is a folio locked for as long as the kernel needs, and no longer?  A page of a file that
- * found no place elsewhere may be in any block, and a server of FUSE may keep it locked.
+ * found no place elsewhere may be in any block, and a server of FUSE may keep it locked.  One
+ * of a block device is, but its buffers are locked while they are written, for as long as the
+ * device takes: behind a loop device may be such a server, too.
  */
 static bool cohort_lock_is_short(struct folio *folio)
 {
-	struct address_space *mapping;
-	bool device;
-
-	if (folio_test_anon(folio) || __folio_test_movable(folio))
-		return true;
-	if (!folio_trylock(folio))
-		return false;
-	mapping = folio_mapping(folio);
-	/* The swap cache, of pages that no process maps, has no inode. */
-	device = mapping && mapping->host && sb_is_blkdev_sb(mapping->host->i_sb);
-	folio_unlock(folio);
-	return device;
+	return folio_test_anon(folio) || __folio_test_movable(folio);
 }
 
 static unsigned int cohort_targets_fill(struct cohort_targets *to, struct list_head *list,
@@ -506,18 +499,30 @@ unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, uns
 	return blocks;
 }
 
+/* A process decides how long a run takes, and by what it writes how many there are. */
+static bool cohort_compact_run(struct cohort_domain *dom)
+{
+	unsigned long start = jiffies;
+	bool home = cohort_domain_compact(dom, true, COHORT_COMPACT_BLOCKS);
+
+	WRITE_ONCE(dom->rest, jiffies + COHORT_COMPACT_REST * (jiffies - start));
+	return home;
+}
+
 void cohort_compact_work(struct work_struct *work)
 {
 	struct cohort_domain *dom = container_of(to_delayed_work(work),
 						 struct cohort_domain, work);
 
-	/* It may be in front again.  Pages in another CPU's LRU batch cannot be isolated. */
-	if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
-	    cohort_sweep_wanted(cohort_domain_free(dom), 0, cohort_block_order())) {
+	/* It may have been queued while it ran, and it may be in front again. */
+	if (time_before(jiffies, READ_ONCE(dom->rest))) {
+		cohort_compact_queue(dom, 0);
+	} else if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
+		   cohort_sweep_wanted(cohort_domain_free(dom), 0, cohort_block_order())) {
+		/* Pages in another CPU's LRU batch cannot be isolated. */
 		cohort_pack_drain();
 		/* That takes a while. */
-		if (READ_ONCE(dom->class) == COHORT_BACKGROUND &&
-		    cohort_domain_compact(dom, true, COHORT_COMPACT_BLOCKS))
+		if (READ_ONCE(dom->class) == COHORT_BACKGROUND && cohort_compact_run(dom))
 			cohort_compact_queue(dom, 0);
 	}
 	cohort_domain_put(dom);
@@ -528,12 +533,19 @@ void cohort_compact_work(struct work_struct *work)
  * @dom: the domain
  * @delay_ms: how long its process may still settle
  *
+ * Not before it has rested from the last run.
+ *
  * Context: any.
  */
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms)
 {
+	unsigned long delay = msecs_to_jiffies(delay_ms), now = jiffies;
+	unsigned long rest = READ_ONCE(dom->rest);
+
+	if (time_after(rest, now + delay))
+		delay = rest - now;
 	if (!refcount_inc_not_zero(&dom->ref))
 		return;
-	if (!queue_delayed_work(cohort_wq, &dom->work, msecs_to_jiffies(delay_ms)))
+	if (!queue_delayed_work(cohort_process_wq, &dom->work, delay))
 		cohort_domain_put(dom);
 }

@@ -47,6 +47,7 @@ struct cohort_domain *cohort_domain_create(enum cohort_kind kind, gfp_t gfp)
 	dom->id = cohort_new_id(kind);
 	refcount_set(&dom->ref, 1);
 	INIT_DELAYED_WORK(&dom->work, cohort_compact_work);
+	dom->rest = jiffies;
 
 	spin_lock_irqsave(&cohort_domains_lock, flags);
 	list_add_tail_rcu(&dom->all, &cohort_domains);

@@ -21,6 +21,7 @@ const struct cohort_scheme *cohort_scheme;
 bool cohort_taking;
 unsigned int cohort_compact_delay_ms = 200;
 struct workqueue_struct *cohort_wq;
+struct workqueue_struct *cohort_process_wq;
 
 /**
  * cohort_owner_switch() - frames may have an owner of another sort, or may not any more

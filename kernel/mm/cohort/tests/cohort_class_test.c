@@ -135,6 +135,28 @@ static void cohort_class_test_background_is_compacted(struct kunit *test)
 	/* The end of the address space cancels it. */
 }
 
+/* One that was compacted for long rests, however often it says that it is in the background. */
+static void cohort_class_test_rests(struct kunit *test)
+{
+	unsigned long addr = cohort_test_map(test, 1), soon, later;
+	struct cohort_domain *dom;
+
+	cohort_test_set_adj(0);
+	cohort_test_touch(test, addr, 1);
+	dom = current->mm->cohort;
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	cohort_test_set_adj(900);
+	soon = dom->work.timer.expires - jiffies;
+	cohort_test_set_adj(0);
+	if (cancel_delayed_work(&dom->work))
+		cohort_domain_put(dom);
+	WRITE_ONCE(dom->rest, jiffies + 100 * HZ);
+	cohort_test_set_adj(900);
+	later = dom->work.timer.expires - jiffies;
+	KUNIT_EXPECT_LE(test, soon, HZ);
+	KUNIT_EXPECT_GT(test, later, 90 * HZ);
+}
+
 /* A write that found no domain to tell is not lost. */
 static void cohort_class_test_late_write(struct kunit *test)
 {
@@ -195,6 +217,7 @@ static struct kunit_case cohort_class_test_cases[] = {
 	KUNIT_CASE(cohort_class_test_next_page),
 	KUNIT_CASE(cohort_class_test_zygote_child),
 	KUNIT_CASE(cohort_class_test_background_is_compacted),
+	KUNIT_CASE(cohort_class_test_rests),
 	KUNIT_CASE(cohort_class_test_late_write),
 	KUNIT_CASE(cohort_class_test_vfork),
 	KUNIT_CASE(cohort_class_test_foreign_fault),
