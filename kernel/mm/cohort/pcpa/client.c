@@ -163,6 +163,17 @@ static bool cohort_pcpa_node_ok(int nid, const nodemask_t *nodes)
 	       (!cpusets_enabled() || node_isset(nid, cpuset_current_mems_allowed));
 }
 
+/*
+ * Memory of another machine's part is worse than an ordinary page of the own one, while there
+ * is such.  Virtual nodes are no farther from one another than from themselves.
+ */
+static bool cohort_pcpa_far(int nid)
+{
+	int own = numa_mem_id();
+
+	return node_distance(own, nid) > LOCAL_DISTANCE && cohort_pcpa_spare(own, 0);
+}
+
 static int cohort_area_node(void)
 {
 	struct zone *zone = READ_ONCE(cohort_area.zone);
@@ -197,7 +208,7 @@ struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp,
 		return NULL;
 	nid = cohort_area_node();
 	if (nid == NUMA_NO_NODE || (IS_ENABLED(CONFIG_NUMA) && !cohort_pcpa_node_ok(nid, nodes)) ||
-	    cohort_pcpa_better_elsewhere(mapping, nid))
+	    cohort_pcpa_far(nid) || cohort_pcpa_better_elsewhere(mapping, nid))
 		return NULL;
 	page = cohort_area_take_cache();
 	if (!page || !cohort_area_prep(page, 0, gfp | __GFP_COMP, 0))
@@ -420,7 +431,7 @@ struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order)
 {
 	struct page *page = cohort_area_take(order, COHORT_USE_CLIENT);
 
-	if (!page || !cohort_area_prep(page, order, gfp, 0))
+	if (!page || !alloc_hooks(cohort_area_prep(page, order, gfp, 0)))
 		return NULL;
 	cohort_pcpa_got(1UL << order);
 	return page;

@@ -279,7 +279,7 @@ static bool cohort_window_prep(const struct window *w, gfp_t gfp)
 	unsigned long i, bad, pfn = w->start;
 
 	for (i = 0; i < w->nr; i++) {
-		if (!cohort_area_prep(pfn_to_page(pfn + i), 0, gfp, 0))
+		if (!alloc_hooks(cohort_area_prep(pfn_to_page(pfn + i), 0, gfp, 0)))
 			break;
 		cond_resched();
 	}
@@ -287,7 +287,7 @@ static bool cohort_window_prep(const struct window *w, gfp_t gfp)
 		return true;
 	/* A page turned out to be bad: it stays out; the others are free again. */
 	for (bad = i++; i < w->nr; i++)
-		if (cohort_area_prep(pfn_to_page(pfn + i), 0, gfp, 0))
+		if (alloc_hooks(cohort_area_prep(pfn_to_page(pfn + i), 0, gfp, 0)))
 			__free_page(pfn_to_page(pfn + i));
 	while (bad--)
 		__free_page(pfn_to_page(pfn + bad));

@@ -131,7 +131,7 @@ static struct folio *cohort_pull_target(struct folio *src, unsigned long private
 	struct page *page = folio_is_file_lru(src) ? cohort_area_take_cache() :
 						     cohort_area_take(0, COHORT_USE_LENT);
 
-	if (!page || !cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE | __GFP_COMP, 0))
+	if (!page || !alloc_hooks(cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE | __GFP_COMP, 0)))
 		return NULL;
 	return page_folio(page);
 }

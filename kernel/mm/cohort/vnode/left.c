@@ -224,8 +224,17 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 	return cohort_left_looked(left, pte - first);
 }
 
+/* Where nothing can be that counts; huge mappings of devices would be split. */
+static int cohort_left_skips(unsigned long start, unsigned long end, struct mm_walk *walk)
+{
+	struct vm_area_struct *vma = walk->vma;
+
+	return (vma->vm_flags & VM_PFNMAP) || (!vma->anon_vma && !vma_is_shmem(vma));
+}
+
 static const struct mm_walk_ops cohort_left_ops = {
 	.pmd_entry = cohort_left_walk,
+	.test_walk = cohort_left_skips,
 	.walk_lock = PGWALK_RDLOCK,
 };
 
