@@ -23,6 +23,14 @@ from cohort.vm.boot import BOOTS, STALE_BREAKPOINT
 from cohort.vm.machine import VmSpec
 
 
+def git(where: Path, *words: str) -> str:
+    """What git says in a directory to a user of it; an AssertionError if it fails."""
+    argv = ["git", "-c", "user.name=x", "-c", "user.email=x@y.example", *words]
+    done = subprocess.run(argv, cwd=where, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def may_lock(path: Path, how: int) -> bool:
     """Whether a file, or a directory, can be locked that way (LOCK_SH, LOCK_EX) at this moment."""
     try:

@@ -24,6 +24,11 @@ def _size(kb: int) -> str:
     return f"{kb >> 10} MiB" if kb >= 1024 else f"{kb} KiB"
 
 
+def _mib(kb: int) -> str:
+    """A size in a table whose sizes are all in MiB."""
+    return f"{kb / 1024:.1f}"
+
+
 _BLOCKS = "_blocks"
 
 
@@ -214,7 +219,7 @@ def _new_table(*columns: str) -> Table:
 def _owner_table(now: Reading) -> Table:
     table = _new_table("owner", "blocks", "MiB", "of it free")
     for owner in now.owners:
-        sizes = (f"{kb / 1024:.1f}" for kb in (owner.kb, owner.parked_kb))
+        sizes = (_mib(kb) for kb in (owner.kb, owner.parked_kb))
         table.add_row(owner.name, str(owner.blocks), *sizes)
     if not now.owners:
         table.add_row("none has any", "0", "0.0", "0.0")
@@ -223,14 +228,14 @@ def _owner_table(now: Reading) -> Table:
 
 def _area_table(now: Reading) -> Table:
     table = _new_table("area, MiB", *now.area)
-    table.add_row("holds", *(f"{kb / 1024:.1f}" for kb in now.area.values()))
+    table.add_row("holds", *(_mib(kb) for kb in now.area.values()))
     return table
 
 
 def _node_table(now: Reading) -> Table:
     table = _new_table("node, MiB", *NODE_SIZES, "killed")
     for node in now.nodes:
-        table.add_row(node.name, *(f"{x / 1024:.1f}" for x in node.kb.values()), f"{node.kills:,}")
+        table.add_row(node.name, *(_mib(x) for x in node.kb.values()), f"{node.kills:,}")
     return table
 
 
@@ -239,8 +244,8 @@ def _buffer_table(now: Reading) -> Table:
     for order in HEAP_ORDERS:
         size = _size(now.page_kb << order)
         both = (now.obtainable_kb(order), now.obtainable_kb(order, owned=True))
-        table.add_row(f"in pieces of {size} and more", *(f"{kb / 1024:.1f}" for kb in both))
-    table.add_row("in one piece", f"{now.largest_kb / 1024:.1f}", "")
+        table.add_row(f"in pieces of {size} and more", *(_mib(kb) for kb in both))
+    table.add_row("in one piece", _mib(now.largest_kb), "")
     return table
 
 

@@ -1,12 +1,12 @@
 """What the check of commit messages lets pass, on made messages and made repositories."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import commit_messages as check
+from tests_support import git
 
 GOOD = "lab: a verb that waits\n\nA guest that is slow to start was taken for a dead one.\n"
 SCRIPT = Path(check.__file__)
@@ -72,14 +72,6 @@ def test_a_history_without_the_start_is_not_looked_at(tmp_path: Path) -> None:
     assert check.commits_since(check.START, tmp_path) is None
     commit(tmp_path, "anything")
     assert check.commits_since(check.START, tmp_path) is None
-
-
-def git(where: Path, *words: str) -> str:
-    """What git says; an AssertionError if it fails."""
-    argv = ["git", "-c", "user.name=x", "-c", "user.email=x@y.example", *words]
-    done = subprocess.run(argv, cwd=where, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def commit(where: Path, message: str) -> str:

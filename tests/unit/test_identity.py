@@ -1,7 +1,6 @@
 """The id of a user's tree is another one where its content is, and stays where that does."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,14 +8,9 @@ import pytest
 
 from cohort import host
 from cohort.kernel import build, identity
+from tests_support import git
 
 Change = Callable[[Path], object]
-
-
-def git(tree: Path, *words: str) -> None:
-    """Call git as a user of the tree."""
-    user = ("-c", "user.name=x", "-c", "user.email=x@y.example")
-    subprocess.run(["git", "-C", str(tree), *user, *words], check=True, capture_output=True)
 
 
 @pytest.fixture

@@ -1,23 +1,16 @@
 """What sets of records have better or worse than in a commit."""
 
 import json
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from cohort.results.pages import Home
 from cohort.results.records import Record, read_set, write_set
-from tests_support import Outcome
+from tests_support import Outcome, git
 
 Cohort = Callable[..., Outcome]
 Rows = list[dict[str, str]]
-
-
-def git(root: Path, *words: str) -> None:
-    said = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *said, *words], cwd=root, check=True, capture_output=True)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What a tier took: measured, kept when asked, and told on a page."""
 
 import datetime
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import tier
 from cohort.errors import UsageError
 from cohort.results import pages, tiers
 from cohort.results.figures import Figures, plain
+from tests_support import git
 
 # A target says what pytest would, and ends as the environment says.
 MAKEFILE = """\
@@ -35,12 +35,6 @@ RUN = tiers.Run(
     skipped=2,
 )
 Keep = Callable[..., tuple[int, str, str]]
-
-
-def git(where: Path, *words: str) -> str:
-    """What git says in a checkout."""
-    argv = ("git", "-c", "user.name=x", "-c", "user.email=x@y.example", *words)
-    return subprocess.run(argv, cwd=where, check=True, text=True, capture_output=True).stdout
 
 
 def kept(checkout: Path) -> list[tiers.Run]:

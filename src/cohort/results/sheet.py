@@ -341,11 +341,8 @@ class Sheet:
 
 def _as_far_apart(bound: float, found: float) -> tuple[str, str]:
     """Two numbers with three digits that count, or as many more as tell them apart."""
-    for digits in range(3, 9):
-        one, other = _short(bound, digits), _short(found, digits)
-        if one != other:
-            break
-    return (one, other) if one != other else (_short(bound), _short(found))
+    texts = ((_short(bound, digits), _short(found, digits)) for digits in range(3, 9))
+    return next((pair for pair in texts if pair[0] != pair[1]), (_short(bound), _short(found)))
 
 
 def _short(number: float, digits: int = 3) -> str:

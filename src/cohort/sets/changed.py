@@ -54,11 +54,12 @@ def _rows(
     name: str, before: Sequence[Record], now: Sequence[Record], full: bool
 ) -> Iterator[tuple[str, ...]]:
     """The figures of a set that are not even, by label and metric."""
+    metrics = [metric for metric in METRICS if full or metric.shown]
     for label in dict.fromkeys(record.label for record in now):
-        for metric in METRICS:
+        for metric in metrics:
             cell = _cell(metric, before, now, label)
             side = judge(cell)
-            if (full or metric.shown) and side in ORDER:
+            if side in ORDER:
                 then = Cell(metric, cell.versus)
                 shown = (f"{x.value} {x.range}".rstrip() for x in (then, cell))
                 yield name, label, metric.name, metric.unit, *shown, side

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,10 +88,10 @@ def command(
     suite = load_suite(name) if directory is None else load_directory(directory, name)
     suite = choose_cases(suite, cases)
     loaded = load_policies(_names(policies))
-    spec_of = partial(
-        _kernel_spec, config=config, tree=tree, debug=debug, arch=arch, page_size=page_size
-    )
-    specs = [spec_of(policy) for policy in loaded]
+    specs = [
+        _kernel_spec(policy, config=config, tree=tree, debug=debug, arch=arch, page_size=page_size)
+        for policy in loaded
+    ]
     roots.check(rootfs, suite, specs[0].arch)
     memory_mb = suite.memory_mb if memory_mb is None else memory_mb
     machine = Machine(cpus or suite.cpus, memory_mb, debug, specs[0].page_size, config, tree)

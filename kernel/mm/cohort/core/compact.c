@@ -9,7 +9,6 @@
 #include <linux/cpumask.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
-#include <linux/pagemap.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 #include <linux/workqueue.h>
