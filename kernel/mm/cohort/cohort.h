@@ -504,6 +504,7 @@ unsigned long cohort_whole(struct zone *zone);
 unsigned long cohort_zone_headroom(struct zone *zone);
 bool cohort_blocks_short(struct zone *zone);
 bool cohort_node_excess(int nid);
+bool cohort_packing(void);
 void cohort_pack_wake(struct pglist_data *pgdat);
 void cohort_pack_drain(void);
 
@@ -527,6 +528,7 @@ bool cohort_free_prepare(struct page *page);
 void cohort_buddy_free_bulk(struct zone *zone, struct page **page, unsigned int nr);
 bool cohort_buddy_has(struct zone *zone, unsigned int order);
 bool cohort_buddy_accept(struct zone *zone);
+bool cohort_pcp_age(struct zone *zone);
 bool cohort_prep_pages(struct page *page, unsigned int order, gfp_t gfp,
 		       unsigned int alloc_flags, struct zone *preferred);
 struct page *cohort_alloc_pages_noprof(gfp_t gfp, int nid, nodemask_t *nodemask,

@@ -398,21 +398,23 @@ void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id)
  * cohort_magazine_age() - what this CPU has not used lately goes back
  * @zone: zone of the magazine
  *
- * Called as often as the per-CPU lists of the page allocator shrink.
+ * Called as often as this CPU's list of the page allocator shrinks, which ages with it.
  *
  * Return: true if there is something left, for the next time.
  */
 bool cohort_magazine_age(struct zone *zone)
 {
 	struct cohort_magazine *mag;
+	bool more;
 
 	if (!zone->cohort)
 		return false;
+	more = cohort_packing() && cohort_pcp_age(zone);
 	mag = raw_cpu_ptr(zone->cohort->magazine);
 	if (cohort_magazine_empty(mag))
-		return false;
+		return more;
 	cohort_magazine_empty_slots(zone, mag, 0, true);
-	return !cohort_magazine_empty(mag);
+	return more || !cohort_magazine_empty(mag);
 }
 
 /**

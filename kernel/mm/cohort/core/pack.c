@@ -103,8 +103,10 @@ bool cohort_blocks_short(struct zone *zone)
 					  cohort_pages());
 }
 
-/* Does the scheme that is on want whole blocks kept ready? */
-static bool cohort_packing(void)
+/**
+ * cohort_packing() - does the scheme that is on want whole blocks kept ready?
+ */
+bool cohort_packing(void)
 {
 	/* Pairs with the release in cohort_scheme_on(). */
 	return smp_load_acquire(&cohort_taking) && READ_ONCE(cohort_scheme)->packed;

@@ -218,6 +218,44 @@ void cohort_buddy_free_bulk(struct zone *zone, struct page **page, unsigned int 
 	spin_unlock_irqrestore(&zone->lock, flags);
 }
 
+/* Pages that can be moved first: blocks without an owner are in pieces for their sake. */
+static void cohort_pcp_drain(struct zone *zone, struct per_cpu_pages *pcp, int nr)
+{
+	/* Interrupts try the lock, and without SMP that always succeeds. */
+	bool up = !IS_ENABLED(CONFIG_SMP) && !IS_ENABLED(CONFIG_PREEMPT_RT);
+	unsigned long flags = 0;
+
+	if (up)
+		local_irq_save(flags);
+	spin_lock(&pcp->lock);
+	free_pcppages_bulk(zone, nr, pcp, order_to_pindex(MIGRATE_MOVABLE, 0));
+	spin_unlock(&pcp->lock);
+	if (up)
+		local_irq_restore(flags);
+}
+
+/**
+ * cohort_pcp_age() - half of what this CPU's list of a zone holds becomes free
+ * @zone: the zone
+ *
+ * Where most single pages have a domain, few requests come to that list.  What is freed to it
+ * would stay, in no count of free pages, and keep what is free around it in pieces.  As much
+ * at once as decay_pcp_high() may free, by which this is called.
+ *
+ * Return: true if there was any, for the next time.
+ */
+bool cohort_pcp_age(struct zone *zone)
+{
+	struct per_cpu_pages *pcp = this_cpu_ptr(zone->per_cpu_pageset);
+	int count = READ_ONCE(pcp->count), batch = READ_ONCE(pcp->batch);
+	int keep = max(count / 2, count - (batch << CONFIG_PCP_BATCH_SCALE_MAX)), left;
+
+	/* A huge page goes as a whole, so it is counted anew. */
+	while ((left = READ_ONCE(pcp->count) - keep) > 0)
+		cohort_pcp_drain(zone, pcp, min(left, batch));
+	return count;
+}
+
 /**
  * cohort_buddy_give() - free pages that were counted as freed before
  * @page: the first of them

@@ -538,6 +538,46 @@ static void cohort_domain_test_shared_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
 }
 
+/* How many of these come to this CPU's list, and how many are left when it has aged. */
+static void cohort_test_pcp_age(struct page **page, unsigned int nr, int *before, int *after)
+{
+	struct zone *zone = page_zone(page[0]);
+	struct per_cpu_pages *pcp;
+
+	migrate_disable();
+	drain_local_pages(zone);
+	pcp = this_cpu_ptr(zone->per_cpu_pageset);
+	while (nr--)
+		__free_page(page[nr]);
+	*before = READ_ONCE(pcp->count);
+	decay_pcp_high(zone, pcp);
+	*after = READ_ONCE(pcp->count);
+	migrate_enable();
+}
+
+/*
+ * What no request comes for leaves the lists of the page allocator, too.  Interrupts use them
+ * as well: one try in a few is not disturbed.
+ */
+static void cohort_domain_test_pcp_ages(struct kunit *test)
+{
+	unsigned int tries = 20, i;
+	struct page *page[32];
+	int before, after;
+
+	do {
+		for (i = 0; i < ARRAY_SIZE(page); i++) {
+			page[i] = alloc_page(GFP_HIGHUSER_MOVABLE);
+			if (!page[i])
+				break;
+		}
+		KUNIT_ASSERT_GT(test, i, 0);
+		cohort_test_pcp_age(page, i, &before, &after);
+	} while (--tries && (before != ARRAY_SIZE(page) || after != ARRAY_SIZE(page) / 2));
+	KUNIT_EXPECT_EQ(test, before, (int)ARRAY_SIZE(page));
+	KUNIT_EXPECT_EQ(test, after, (int)ARRAY_SIZE(page) / 2);
+}
+
 /* A trickle from the lists of CPUs puts a kill off once, and not for each page that comes free. */
 static void cohort_domain_test_put_off(struct kunit *test)
 {
@@ -578,6 +618,7 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
 	KUNIT_CASE(cohort_domain_test_destroy_drains),
 	KUNIT_CASE(cohort_domain_test_shared_slot),
+	KUNIT_CASE(cohort_domain_test_pcp_ages),
 	KUNIT_CASE_SLOW(cohort_domain_test_put_off),
 	{}
 };
