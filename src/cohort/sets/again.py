@@ -39,7 +39,8 @@ def read(path: Path, verify: bool) -> list[Record]:
     if verify and records[0].commit != here:
         raise UsageError(
             f"{name} is of commit {records[0].commit}, and this is {here}",
-            f"git worktree add --detach DIR {records[0].commit}",
+            f"git worktree add --detach DIR {records[0].commit}, and in DIR these records:"
+            f" git checkout {here} -- docs/results/records",
         )
     if verify and not _ids(records):
         raise UsageError(f"{name} is of runs that take the host's time: none repeats to the byte")
