@@ -505,6 +505,7 @@ unsigned long cohort_zone_headroom(struct zone *zone);
 bool cohort_blocks_short(struct zone *zone);
 bool cohort_node_excess(int nid);
 bool cohort_packing(void);
+bool cohort_pack_one(int nid, int top);
 void cohort_pack_wake(struct pglist_data *pgdat);
 void cohort_pack_drain(void);
 

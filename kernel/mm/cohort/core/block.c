@@ -13,6 +13,7 @@
 
 #include "../../internal.h"
 #include "../cohort.h"
+#include "../host/compaction.h"
 
 /**
  * cohort_block_owned() - block of a frame that has an owner
@@ -180,6 +181,35 @@ bool __cohort_owned_pageblock(const struct page *page)
 			return true;
 	}
 	return false;
+}
+
+/* The same of all frames of a slot; around a remnant there are others. */
+static bool cohort_slot_owned(const struct cohort_block *blk)
+{
+	return READ_ONCE(blk->id) &&
+	       (cohort_block_kept(blk) || READ_ONCE(blk->order) == cohort_block_order());
+}
+
+/**
+ * cohort_pageblock_owned() - has all of a pageblock an owner?
+ * @page: any page of it
+ *
+ * The search for a pageblock to compact, which begins at free pieces of the zone's lists, does
+ * not come to such a one.  To any other it comes again and again until that is marked.
+ * Without the lock a guess.
+ */
+bool cohort_pageblock_owned(const struct page *page)
+{
+	unsigned long at = pageblock_start_pfn(page_to_pfn(page));
+	unsigned long end = at + pageblock_nr_pages;
+
+	for (; at < end; at += cohort_pages()) {
+		struct cohort_block *blk = cohort_block_of(at);
+
+		if (!blk || !cohort_slot_owned(blk))
+			return false;
+	}
+	return true;
 }
 
 /**

@@ -34,6 +34,17 @@
 /* How long the pages of a block may take to move: a request, or suspend, may wait for it. */
 #define COHORT_MOVE_TIME	(HZ / 10)
 
+/* What is free in blocks that are being emptied is no place for pages of others. */
+static unsigned long cohort_room_targets(const struct cohort_room *room)
+{
+	unsigned long nr = room->nr_free;
+	const struct cohort_block *blk;
+
+	list_for_each_entry(blk, &room->list[COHORT_BUSY], node)
+		nr -= blk->nr_free;
+	return nr;
+}
+
 /* The emptiest blocks of a room that may be emptied now. */
 static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_block **cand)
 {
@@ -42,7 +53,7 @@ static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_bl
 	unsigned long flags;
 
 	spin_lock_irqsave(&room->zone->lock, flags);
-	if (!cohort_sweep_wanted(room->nr_free, young ? young->nr_free : 0,
+	if (!cohort_sweep_wanted(cohort_room_targets(room), young ? young->nr_free : 0,
 				 cohort_block_order()))
 		goto out;
 	for (b = COHORT_BUCKETS - 1; b; b--) {

@@ -8,7 +8,9 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/mm.h>
+#include <linux/psi.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/compaction.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
@@ -21,6 +23,9 @@
 
 /* Blocks a run of the worker empties at most. */
 #define COHORT_PACK_ROUNDS	64
+
+/* Rooms that are tried at most for a request that finds no block. */
+#define COHORT_PACK_ROOMS	3
 
 /* Owners may have one part in so many of memory free; what is more is given up. */
 #define COHORT_SOFT_PART	16
@@ -250,24 +255,57 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 	return found;
 }
 
-/* A room whose blocks do not come home rests. */
-static bool cohort_pack_room(struct cohort_room *room)
+/* A room whose blocks do not come home rests.  Requests pack beside the worker. */
+static bool cohort_pack_room(struct cohort_room *room, bool may_wait)
 {
-	unsigned int blocks = 0, moved = 0;
+	unsigned int blocks = 0, moved = 0, fails;
 	/* A file system in user space may keep a page of the cache locked for good. */
-	bool wait = room->dom->kind != COHORT_HOT && room->dom->kind != COHORT_CACHE;
+	bool wait = may_wait && room->dom->kind != COHORT_HOT && room->dom->kind != COHORT_CACHE;
 	bool tried = cohort_compact_block(room, wait, &blocks, &moved);
 
 	count_vm_events(COHORT_PACK, blocks);
 	if (blocks) {
-		room->fails = 0;
+		WRITE_ONCE(room->fails, 0);
 		return true;
 	}
 	count_vm_events(COHORT_PACK_FAIL, 1);
-	if (!tried || ++room->fails >= COHORT_CANDIDATES)
-		WRITE_ONCE(room->retry, jiffies +
-			   (COHORT_RETRY << min(room->fails, COHORT_REST_MAX)));
+	fails = READ_ONCE(room->fails);
+	if (tried)
+		WRITE_ONCE(room->fails, ++fails);
+	if (!tried || fails >= COHORT_CANDIDATES)
+		WRITE_ONCE(room->retry, jiffies + (COHORT_RETRY << min(fails, COHORT_REST_MAX)));
 	return false;
+}
+
+/**
+ * cohort_pack_one() - one block for a request that finds none, now
+ * @nid: node it should be of
+ * @top: highest zone that helps
+ *
+ * A block of the room with most holes, but for the cache's: what the worker does, which shares
+ * the CPUs with kswapd and with what asks for memory, so that a burst outruns it.
+ *
+ * Context: as for direct compaction.
+ * Return: true if a block came home.
+ */
+bool cohort_pack_one(int nid, int top)
+{
+	unsigned int rooms = COHORT_PACK_ROOMS, flags;
+	struct cohort_room *room;
+	unsigned long stall;
+	bool home = false;
+
+	psi_memstall_enter(&stall);
+	flags = memalloc_noreclaim_save();
+	/* One that has no block to be emptied rests from then on. */
+	while (!home && rooms-- &&
+	       (room = cohort_most_holes(nid, top, COHORT_FOR_BLOCKS, NULL))) {
+		home = cohort_pack_room(room, false);
+		cohort_domain_put(room->dom);
+	}
+	memalloc_noreclaim_restore(flags);
+	psi_memstall_leave(&stall);
+	return home;
 }
 
 /*
@@ -365,7 +403,7 @@ static unsigned int cohort_pack_run(struct cohort_packer *packer, bool excess)
 		home = cohort_pack_relieve(packer->nid);
 	while (rounds-- && time_before(jiffies, end) && cohort_packing() &&
 	       (room = cohort_pack_next(packer->nid, excess))) {
-		home += cohort_pack_room(room);
+		home += cohort_pack_room(room, true);
 		cohort_domain_put(room->dom);
 		cond_resched();
 	}

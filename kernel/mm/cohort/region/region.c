@@ -33,8 +33,11 @@ bool cohort_region_vmalloc __read_mostly = true;
 /* For so long after one attempt in vain no region is emptied for an area of vmalloc. */
 #define COHORT_ROOM_REST	(HZ / 20)
 
-/* By node: when the next attempt may be. */
-static unsigned long cohort_room_vain[MAX_NUMNODES];
+/* And after one that was not, for so many times what it took. */
+#define COHORT_ROOM_TIMES	4
+
+/* By node: when the cache, and when others, may be asked for a region next. */
+static unsigned long cohort_cache_next[MAX_NUMNODES], cohort_holes_next[MAX_NUMNODES];
 
 /* By kind; a process has its own. */
 static struct cohort_domain *cohort_common[COHORT_NR_KINDS] __read_mostly;
@@ -72,12 +75,15 @@ static int cohort_region_init(void)
 /*
  * Pages that must stay free when a domain takes a block.  Pages that can be moved leave
  * the last half of the headroom to I/O buffers and to memory that cannot: they find holes
- * among others of their kind, and are moved on from there.
+ * among others of their kind, and are moved on from there.  Compressed swap has its part, too:
+ * it is written while memory is short, and in use for as long as its pages are swapped out.
  */
 static unsigned long cohort_region_mark(const struct cohort_domain *dom, struct zone *zone)
 {
-	return cohort_unmovable(dom) ? min_wmark_pages(zone) :
-	       low_wmark_pages(zone) + cohort_zone_headroom(zone) / 2;
+	if (cohort_unmovable(dom) ||
+	    (dom->kind == COHORT_ZSPAGE && (current->flags & PF_MEMALLOC)))
+		return min_wmark_pages(zone);
+	return low_wmark_pages(zone) + cohort_zone_headroom(zone) / 2;
 }
 
 /*
@@ -190,24 +196,38 @@ static struct page *cohort_region_hole(const struct cohort_request *rq)
 	return page;
 }
 
+/* An area is asked for page by page: after one attempt in vain the next ones would be, too. */
+static bool cohort_region_try(bool (*make)(int nid, int top), unsigned long *next, int nid,
+			      int top)
+{
+	unsigned long begin = jiffies, took;
+	bool made;
+
+	if (time_before(begin, READ_ONCE(*next)))
+		return false;
+	made = make(nid, top);
+	/* What takes less than a tick may see one pass. */
+	took = jiffies - begin;
+	WRITE_ONCE(*next, jiffies + (made ? (took - min(took, 1UL)) * COHORT_ROOM_TIMES :
+					    COHORT_ROOM_REST));
+	return made;
+}
+
 /*
  * Where a request could compact by itself: memory of drivers strewn over the free lists is
- * why there are no blocks the next time.  An area is asked for page by page, and after one
- * attempt in vain the next ones would be, too.
+ * why there are no blocks the next time.  The cache gives a block first; where processes are
+ * swapped out and not killed, they have holes.  If it is the mark that keeps blocks from the
+ * request, it comes nearer by each block that is packed, as what is free in one does not count.
  */
 static bool cohort_region_make_room(const struct cohort_request *rq)
 {
-	int nid = zonelist_node_idx(rq->ac->preferred_zoneref);
-	bool made;
+	int nid = zonelist_node_idx(rq->ac->preferred_zoneref), top = rq->ac->highest_zoneidx;
 
 	if (rq->dom->kind != COHORT_VMALLOC || !cohort_region_enabled() ||
-	    (rq->gfp & GFP_KERNEL) != GFP_KERNEL || (rq->gfp & __GFP_NORETRY) ||
-	    time_before(jiffies, READ_ONCE(cohort_room_vain[nid])))
+	    (rq->gfp & GFP_KERNEL) != GFP_KERNEL || (rq->gfp & __GFP_NORETRY))
 		return false;
-	made = cohort_region_room(nid, rq->ac->highest_zoneidx);
-	if (!made)
-		WRITE_ONCE(cohort_room_vain[nid], jiffies + COHORT_ROOM_REST);
-	return made;
+	return cohort_region_try(cohort_region_room, &cohort_cache_next[nid], nid, top) ||
+	       cohort_region_try(cohort_pack_one, &cohort_holes_next[nid], nid, top);
 }
 
 /*

@@ -5,8 +5,10 @@
  */
 #include <linux/delay.h>
 #include <linux/mman.h>
+#include <linux/sched/mm.h>
 #include <linux/swap.h>
 
+#include "../host/compaction.h"
 #include "cohort_test.h"
 
 /* More blocks than are passed over on one list. */
@@ -73,6 +75,29 @@ static void cohort_pack_test_behind_resting(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, blk);
 	if (blk)
 		cohort_unpick(room, blk);
+}
+
+/* Compaction passes over a pageblock without a mark only if its search never comes to it. */
+static void cohort_pack_test_pageblock_owned(struct kunit *test)
+{
+	struct cohort_test *ct = test->priv;
+	unsigned int i, whole = 0;
+
+	cohort_test_take(test, COHORT_TEST_PAGES);
+	for (i = 0; i < ct->nr; i += cohort_pages()) {
+		unsigned long pfn = pageblock_start_pfn(page_to_pfn(ct->page[i]));
+		unsigned long end = pfn + pageblock_nr_pages;
+		bool all = true;
+
+		for (; pfn < end; pfn += cohort_pages())
+			all &= cohort_owner_id(pfn) != 0;
+		if (!all)
+			KUNIT_EXPECT_FALSE(test, cohort_pageblock_owned(ct->page[i]));
+		whole += cohort_pageblock_owned(ct->page[i]);
+	}
+	kunit_info(test, "blocks in pageblocks that have owners throughout: %u", whole);
+	cohort_domain_dissolve(ct->dom);
+	KUNIT_EXPECT_FALSE(test, cohort_pageblock_owned(ct->page[0]));
 }
 
 /* Blocks of memory that cannot be moved are given up at any filling. */
@@ -243,12 +268,77 @@ static void cohort_pack_test_marks(struct kunit *test)
 	cohort_pack_test_excess(zone, -1);
 }
 
+/* What finds no block gets one that is packed for it, of the holes that processes have. */
+static void cohort_pack_test_one(struct kunit *test)
+{
+	unsigned int i, pages = 8 * cohort_pages(), before;
+	unsigned long addr = cohort_test_map(test, pages);
+	struct cohort_room *room;
+
+	cohort_test_grow_up(test);
+	cohort_test_touch(test, addr, pages);
+	room = cohort_pack_test_largest(current->mm->cohort);
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	for (i = 0; i < pages; i++)
+		if (i % 4)
+			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	lru_add_drain_all();
+	cohort_domain_drain(room->dom);
+	before = cohort_domain_blocks(room->dom);
+	/* Others may have more holes than it. */
+	for (i = 0; i < 64 && cohort_domain_blocks(room->dom) == before; i++)
+		if (!cohort_pack_one(zone_to_nid(room->zone), MAX_NR_ZONES - 1))
+			break;
+	KUNIT_EXPECT_LT(test, cohort_domain_blocks(room->dom), before);
+	KUNIT_EXPECT_FALSE(test, current->flags & PF_MEMALLOC);
+}
+
+/* Does a page lie in a block of its domain? */
+static bool cohort_pack_test_gets_block(struct cohort_domain *dom, struct zone *zone)
+{
+	struct page *page = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, zone_to_nid(zone),
+						      NULL, dom);
+	bool own = page && cohort_test_owner(page) == dom;
+
+	if (page)
+		__free_page(page);
+	return own;
+}
+
+/* The last whole blocks are for buffers, for what cannot be moved, and for what is swapped out. */
+static void cohort_pack_test_last_blocks(struct kunit *test)
+{
+	struct cohort_domain *zspage = cohort_region_domain(COHORT_ZSPAGE);
+	struct cohort_domain *dom = cohort_domain_create(COHORT_PROCESS, GFP_KERNEL);
+	struct zone *zone = cohort_pack_test_zone(test);
+	unsigned long headroom = cohort_headroom;
+	bool process, written, reclaimed;
+	unsigned int flags;
+
+	KUNIT_ASSERT_NOT_NULL(test, dom);
+	cohort_domain_dissolve(zspage);
+	WRITE_ONCE(cohort_headroom, 2 * totalram_pages());
+	process = cohort_pack_test_gets_block(dom, zone);
+	written = cohort_pack_test_gets_block(zspage, zone);
+	flags = memalloc_noreclaim_save();
+	reclaimed = cohort_pack_test_gets_block(zspage, zone);
+	memalloc_noreclaim_restore(flags);
+	WRITE_ONCE(cohort_headroom, headroom);
+	KUNIT_EXPECT_FALSE(test, process);
+	KUNIT_EXPECT_FALSE(test, written);
+	KUNIT_EXPECT_TRUE(test, reclaimed);
+	cohort_domain_destroy(dom);
+}
+
 static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_behind_resting),
+	KUNIT_CASE(cohort_pack_test_pageblock_owned),
 	KUNIT_CASE(cohort_pack_test_relieves_unmovable),
 	KUNIT_CASE(cohort_pack_test_no_first_block),
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_in_vain),
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_is_packed),
+	KUNIT_CASE(cohort_pack_test_one),
+	KUNIT_CASE(cohort_pack_test_last_blocks),
 	KUNIT_CASE(cohort_pack_test_balloon),
 	KUNIT_CASE(cohort_pack_test_marks),
 	{}
