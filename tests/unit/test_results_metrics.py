@@ -164,6 +164,7 @@ def test_every_metric_of_a_small_run() -> None:
         "reclaim_pages_direct_mean": 20 / 3,
         "major_faults": 0,
         "compact_migrated": 10,
+        "compact_scanned": 0,
         "parked_mb_mean": 1.0,
         "parked_mb_max": 2.0,
         "page_fault_us": 1.5,

@@ -165,6 +165,7 @@ def _reclaim(vm: pd.DataFrame) -> dict[str, Number]:
         "reclaim_pages_direct_mean": _ratio(direct, stalls),
         "major_faults": delta("pgmajfault"),
         "compact_migrated": delta("pgmigrate_success"),
+        "compact_scanned": delta("compact_migrate_scanned", "compact_free_scanned"),
     }
 
 
