@@ -48,11 +48,13 @@ static unsigned long cohort_room_targets(const struct cohort_room *room)
 /* The emptiest blocks of a room that may be emptied now. */
 static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_block **cand)
 {
-	struct cohort_block *blk, *next, *young = room->young;
+	struct cohort_block *blk, *next, *young;
 	unsigned int b, nr = 0, resting;
 	unsigned long flags;
 
 	spin_lock_irqsave(&room->zone->lock, flags);
+	/* One that is being emptied is not being filled. */
+	young = room->young;
 	if (!cohort_sweep_wanted(cohort_room_targets(room), young ? young->nr_free : 0,
 				 cohort_block_order()))
 		goto out;

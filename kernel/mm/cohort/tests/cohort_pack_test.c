@@ -87,13 +87,18 @@ static void cohort_pack_test_pageblock_owned(struct kunit *test)
 	for (i = 0; i < ct->nr; i += cohort_pages()) {
 		unsigned long pfn = pageblock_start_pfn(page_to_pfn(ct->page[i]));
 		unsigned long end = pfn + pageblock_nr_pages;
-		bool all = true;
+		bool all = true, own = true;
 
-		for (; pfn < end; pfn += cohort_pages())
+		for (; pfn < end; pfn += cohort_pages()) {
 			all &= cohort_owner_id(pfn) != 0;
+			own &= cohort_owner_id(pfn) == ct->dom->id;
+		}
+		/* Blocks of others come and go. */
 		if (!all)
 			KUNIT_EXPECT_FALSE(test, cohort_pageblock_owned(ct->page[i]));
-		whole += cohort_pageblock_owned(ct->page[i]);
+		if (own)
+			KUNIT_EXPECT_TRUE(test, cohort_pageblock_owned(ct->page[i]));
+		whole += own;
 	}
 	kunit_info(test, "blocks in pageblocks that have owners throughout: %u", whole);
 	cohort_domain_dissolve(ct->dom);
