@@ -105,6 +105,13 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
     assert history.losses([*records, *both("d", kills=121)], BOUNDS) == []
 
 
+def test_one_lucky_run_is_nothing_to_be_measured_by() -> None:
+    before = [*both("a", kills=100), *both("b", kills=80)]
+    assert history.losses([*before, *both("c", kills=105)], BOUNDS) == []
+    (said,) = history.losses([*before, *both("c", kills=115)], BOUNDS)
+    assert "115 (1.150 x none) on c, 80 (0.800 x) on b" in said
+
+
 def test_what_was_none_at_all_is_a_loss_as_well() -> None:
     never, some, lost = both("a", kills=0), both("b", kills=1), both("c", kills=1, resume_share=0)
     assert history.losses([*never, *both("x", kills=0)], BOUNDS) == []

@@ -3,7 +3,8 @@
 The runs are those of `make run`: RIVAL and OURS, 200 launches. They are kept in the set HISTORY, a
 commit after the other, in the order in which they were added. A metric is lost where OURS is worse
 than in the run of the same seed before, both by itself and in times of RIVAL of the same commit:
-both change where the guest or the workload does, and how RIVAL finds buffers varies by chance.
+both change where the guest or the workload does, and how RIVAL finds buffers varies by chance. It
+is worse than in the two commits before: one run that was lucky is nothing to be measured by.
 """
 
 from collections.abc import Sequence
@@ -86,8 +87,8 @@ def _times_worse(metric: str, before: float, now: float) -> float:
 
 
 def losses(records: Sequence[Record], bounds: dict[str, Bound]) -> list[str]:
-    """A sentence a metric and seed that the newest commit has worse than its bound allows, and one
-    if the commit before has no run of any of its seeds."""
+    """A sentence a metric and seed that the newest commit has worse than its bound allows, beside
+    each of the two before, and one if the commit before has no run of any of its seeds."""
     names = commits(records)
     if len(names) < 2:
         return []
@@ -96,12 +97,15 @@ def losses(records: Sequence[Record], bounds: dict[str, Bound]) -> list[str]:
     common = sorted(last.keys() & newest.keys())
     if not common:
         return [f"history: {latest} and {earlier} have no seed in common to be compared by"]
-    found = [
-        _loss(metric, bound, (seed, earlier, latest), last[seed], newest[seed])
-        for metric, bound in bounds.items()
-        for seed in common
-    ]
-    return [sentence for sentence in found if sentence is not None]
+    oldest = names[-3] if len(names) > 2 else earlier
+    older = last | _by_seed(records, oldest)
+    found = []
+    for metric, bound in bounds.items():
+        for seed in common:
+            said = _loss(metric, bound, (seed, earlier, latest), last[seed], newest[seed])
+            if said and _loss(metric, bound, (seed, oldest, latest), older[seed], newest[seed]):
+                found.append(said)
+    return found
 
 
 def _by_seed(records: Sequence[Record], commit: str) -> dict[int, list[Record]]:
