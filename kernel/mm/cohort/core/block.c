@@ -183,7 +183,7 @@ bool __cohort_owned_pageblock(const struct page *page)
 	return false;
 }
 
-/* The same of all frames of a slot; around a remnant there are others. */
+/* Has all of a slot an owner?  Around a remnant there are frames without. */
 static bool cohort_slot_owned(const struct cohort_block *blk)
 {
 	return READ_ONCE(blk->id) &&

@@ -24,8 +24,8 @@
 /* Blocks a run of the worker empties at most. */
 #define COHORT_PACK_ROUNDS	64
 
-/* Rooms that are tried at most for a request that finds no block. */
-#define COHORT_PACK_ROOMS	3
+/* Attempts for a request that finds no block, at one room or at several. */
+#define COHORT_PACK_TRIES	3
 
 /* Owners may have one part in so many of memory free; what is more is given up. */
 #define COHORT_SOFT_PART	16
@@ -290,15 +290,15 @@ static bool cohort_pack_room(struct cohort_room *room, bool may_wait)
  */
 bool cohort_pack_one(int nid, int top)
 {
-	unsigned int rooms = COHORT_PACK_ROOMS, flags;
+	unsigned int tries = COHORT_PACK_TRIES, flags;
 	struct cohort_room *room;
 	unsigned long stall;
 	bool home = false;
 
 	psi_memstall_enter(&stall);
 	flags = memalloc_noreclaim_save();
-	/* One that has no block to be emptied rests from then on. */
-	while (!home && rooms-- &&
+	/* A room that has no block to be emptied rests from then on; others may come up again. */
+	while (!home && tries-- &&
 	       (room = cohort_most_holes(nid, top, COHORT_FOR_BLOCKS, NULL))) {
 		home = cohort_pack_room(room, false);
 		cohort_domain_put(room->dom);
