@@ -76,6 +76,23 @@ static void wanted(unsigned int order)
 	}
 }
 
+/* However long an attempt took, it is tried again after a while; after a short one at once. */
+static void rests(void)
+{
+	unsigned long took, most;
+
+	for (most = 4; most <= 1000; most += 83)
+		for (took = 0; took < 2 * most; took++) {
+			unsigned long rest = cohort_rest_after(took, most);
+
+			EXPECT(rest <= most);
+			EXPECT(took > 1 || !rest);
+			EXPECT(took <= 1 || rest >= cohort_rest_after(took - 1, most));
+			EXPECT(took <= 1 || rest == most || rest == 4 * (took - 1));
+		}
+	EXPECT(cohort_rest_after(~0UL, 250) == 250);
+}
+
 /*
  * A refill of at least so many pages, as the kernel's loop does it, fits the
  * array and the smallest buffer, and exceeds the number by a part of a set.
@@ -287,6 +304,7 @@ int main(int argc, char **argv)
 		{ "schemes_random", schemes_random },
 		{ "class_of", class_of },
 		{ "heap_orders", heap_orders },
+		{ "rests", rests },
 	};
 	unsigned int order;
 	size_t i;

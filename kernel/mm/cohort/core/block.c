@@ -191,14 +191,14 @@ static bool cohort_slot_owned(const struct cohort_block *blk)
 }
 
 /**
- * cohort_pageblock_owned() - has all of a pageblock an owner?
+ * cohort_pageblock_all_owned() - has all of a pageblock an owner?
  * @page: any page of it
  *
  * The search for a pageblock to compact, which begins at free pieces of the zone's lists, does
  * not come to such a one.  To any other it comes again and again until that is marked.
  * Without the lock a guess.
  */
-bool cohort_pageblock_owned(const struct page *page)
+bool cohort_pageblock_all_owned(const struct page *page)
 {
 	unsigned long at = pageblock_start_pfn(page_to_pfn(page));
 	unsigned long end = at + pageblock_nr_pages;

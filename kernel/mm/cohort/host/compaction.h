@@ -8,7 +8,7 @@
 #include <linux/cohort.h>
 
 /* Has all of a pageblock an owner? */
-bool cohort_pageblock_owned(const struct page *page);
+bool cohort_pageblock_all_owned(const struct page *page);
 
 /* May pages that are mlocked move? */
 bool cohort_unevictable_moves(void);

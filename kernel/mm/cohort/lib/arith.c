@@ -146,3 +146,17 @@ bool cohort_sweep_wanted(unsigned long nr_parked, unsigned int young_parked,
 {
 	return nr_parked - young_parked >= 1UL << order;
 }
+
+/**
+ * cohort_rest_after() - until when an attempt is not repeated
+ * @took: ticks that it took; one may have passed within less than a tick
+ * @most: ticks it rests at most
+ *
+ * Return: ticks.
+ */
+unsigned long cohort_rest_after(unsigned long took, unsigned long most)
+{
+	if (took <= 1)
+		return 0;
+	return took - 1 < most / COHORT_REST_TIMES ? (took - 1) * COHORT_REST_TIMES : most;
+}

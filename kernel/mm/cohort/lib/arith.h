@@ -46,6 +46,9 @@
 #define COHORT_BUCKETS		17
 #define COHORT_SET_BUCKETS	4
 
+/* An attempt that took longer than a tick rests for so many times what it took. */
+#define COHORT_REST_TIMES	4
+
 /* Schemes of the cohort= boot parameter, as bits. */
 #define COHORT_SCHEME_REGION	(1U << 0)
 #define COHORT_SCHEME_CPB	(1U << 1)
@@ -73,5 +76,6 @@ int cohort_parse_schemes(const char *text, unsigned int *schemes);
 enum cohort_class cohort_class_of(int oom_score_adj);
 bool cohort_sweep_wanted(unsigned long nr_parked, unsigned int young_parked,
 			 unsigned int order);
+unsigned long cohort_rest_after(unsigned long took, unsigned long most);
 
 #endif /* _MM_COHORT_ARITH_H */

@@ -33,8 +33,8 @@ bool cohort_region_vmalloc __read_mostly = true;
 /* For so long after one attempt in vain no region is emptied for an area of vmalloc. */
 #define COHORT_ROOM_REST	(HZ / 20)
 
-/* And after one that was not, for so many times what it took. */
-#define COHORT_ROOM_TIMES	4
+/* And after a long one that was not, for so long at most: the next may be short. */
+#define COHORT_ROOM_LONGEST	HZ
 
 /* By node: when the cache, and when others, may be asked for a region next. */
 static unsigned long cohort_cache_next[MAX_NUMNODES], cohort_holes_next[MAX_NUMNODES];
@@ -76,12 +76,12 @@ static int cohort_region_init(void)
  * Pages that must stay free when a domain takes a block.  Pages that can be moved leave
  * the last half of the headroom to I/O buffers and to memory that cannot: they find holes
  * among others of their kind, and are moved on from there.  Compressed swap has its part, too:
- * it is written while memory is short, and in use for as long as its pages are swapped out.
+ * reclaim writes it while memory is short, and it is in use for as long as its pages are swapped
+ * out.  What a process pages out by itself (MADV_PAGEOUT) is no reclaim.
  */
 static unsigned long cohort_region_mark(const struct cohort_domain *dom, struct zone *zone)
 {
-	if (cohort_unmovable(dom) ||
-	    (dom->kind == COHORT_ZSPAGE && (current->flags & PF_MEMALLOC)))
+	if (cohort_unmovable(dom) || (dom->kind == COHORT_ZSPAGE && current->reclaim_state))
 		return min_wmark_pages(zone);
 	return low_wmark_pages(zone) + cohort_zone_headroom(zone) / 2;
 }
@@ -200,16 +200,15 @@ static struct page *cohort_region_hole(const struct cohort_request *rq)
 static bool cohort_region_try(bool (*make)(int nid, int top), unsigned long *next, int nid,
 			      int top)
 {
-	unsigned long begin = jiffies, took;
+	unsigned long begin = jiffies, rest = COHORT_ROOM_REST;
 	bool made;
 
 	if (time_before(begin, READ_ONCE(*next)))
 		return false;
 	made = make(nid, top);
-	/* What takes less than a tick may see one pass. */
-	took = jiffies - begin;
-	WRITE_ONCE(*next, jiffies + (made ? (took - min(took, 1UL)) * COHORT_ROOM_TIMES :
-					    COHORT_ROOM_REST));
+	if (made)
+		rest = cohort_rest_after(jiffies - begin, COHORT_ROOM_LONGEST);
+	WRITE_ONCE(*next, jiffies + rest);
 	return made;
 }
 

@@ -95,14 +95,14 @@ static void cohort_pack_test_pageblock_owned(struct kunit *test)
 		}
 		/* Blocks of others come and go. */
 		if (!all)
-			KUNIT_EXPECT_FALSE(test, cohort_pageblock_owned(ct->page[i]));
+			KUNIT_EXPECT_FALSE(test, cohort_pageblock_all_owned(ct->page[i]));
 		if (own)
-			KUNIT_EXPECT_TRUE(test, cohort_pageblock_owned(ct->page[i]));
+			KUNIT_EXPECT_TRUE(test, cohort_pageblock_all_owned(ct->page[i]));
 		whole += own;
 	}
 	kunit_info(test, "blocks in pageblocks that have owners throughout: %u", whole);
 	cohort_domain_dissolve(ct->dom);
-	KUNIT_EXPECT_FALSE(test, cohort_pageblock_owned(ct->page[0]));
+	KUNIT_EXPECT_FALSE(test, cohort_pageblock_all_owned(ct->page[0]));
 }
 
 /* Blocks of memory that cannot be moved are given up at any filling. */
@@ -310,14 +310,18 @@ static bool cohort_pack_test_gets_block(struct cohort_domain *dom, struct zone *
 	return own;
 }
 
-/* The last whole blocks are for buffers, for what cannot be moved, and for what is swapped out. */
+/*
+ * The last whole blocks are for buffers, for what cannot be moved, and for what reclaim swaps
+ * out: not for what a process pages out by itself.
+ */
 static void cohort_pack_test_last_blocks(struct kunit *test)
 {
 	struct cohort_domain *zspage = cohort_region_domain(COHORT_ZSPAGE);
 	struct cohort_domain *dom = cohort_domain_create(COHORT_PROCESS, GFP_KERNEL);
 	struct zone *zone = cohort_pack_test_zone(test);
 	unsigned long headroom = cohort_headroom;
-	bool process, written, reclaimed;
+	bool process, written, paged_out, reclaimed;
+	struct reclaim_state state = {};
 	unsigned int flags;
 
 	KUNIT_ASSERT_NOT_NULL(test, dom);
@@ -326,11 +330,15 @@ static void cohort_pack_test_last_blocks(struct kunit *test)
 	process = cohort_pack_test_gets_block(dom, zone);
 	written = cohort_pack_test_gets_block(zspage, zone);
 	flags = memalloc_noreclaim_save();
+	paged_out = cohort_pack_test_gets_block(zspage, zone);
+	current->reclaim_state = &state;
 	reclaimed = cohort_pack_test_gets_block(zspage, zone);
+	current->reclaim_state = NULL;
 	memalloc_noreclaim_restore(flags);
 	WRITE_ONCE(cohort_headroom, headroom);
 	KUNIT_EXPECT_FALSE(test, process);
 	KUNIT_EXPECT_FALSE(test, written);
+	KUNIT_EXPECT_FALSE(test, paged_out);
 	KUNIT_EXPECT_TRUE(test, reclaimed);
 	cohort_domain_destroy(dom);
 }
