@@ -28,8 +28,8 @@ def records(factor: float) -> list[dict[str, Any]]:
             {"r": "sample", **at, "buddy": [["Normal", *blocks]], "vm": [PAGES, n, n * 10],
              "alive": 9, "cached": 3, "cpu": []},
         ]  # fmt: skip
-    cells = ".AFSTKPm" * 64 + "-!"
-    rows.append({"r": "map", "t": 1, "n": 20, "cell_pages": 64, "base_pfn": 0, "cells": cells})
+    about = {"cell_pages": 64, "base_pfn": 0, "cells": ".AFSTKPm" * 64 + "-!"}
+    rows.append({"r": "map", "t": 1, "n": 20, **about, "owners": "cc00..am........" * 32 + ".."})
     return [*rows, END]
 
 
@@ -54,9 +54,10 @@ def make_run(root: Path, policy: str, seed: int = 1, factor: float = 1.0, **meta
     return path
 
 
-def add_map(path: Path, n: int, cells: str) -> None:
+def add_map(path: Path, n: int, cells: str, owners: str) -> None:
     """One more map of a made run, after launch `n`; a cell is 256 KiB."""
-    row = {"r": "map", "t": n, "n": n, "cell_pages": 64, "base_pfn": 0, "cells": cells}
+    row = {"r": "map", "t": n, "n": n, "cell_pages": 64, "base_pfn": 0}
+    row |= {"cells": cells, "owners": owners}
     records_file = path / "records.jsonl"
     lines = records_file.read_text(encoding="utf-8").splitlines()
     lines.insert(-1, json.dumps(row))

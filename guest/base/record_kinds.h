@@ -55,10 +55,10 @@
 	"{\"r\":\"sample\"" ",\"t\":%llu" ",\"n\":%u" ",\"buddy\":[%s]" "%s" \
 	",\"vm\":[%s]" ",\"alive\":%d" ",\"cached\":%d" ",\"cpu\":[%s]" "}"
 
-/* t, n, cell_pages, base_pfn=0, cells */
+/* t, n, cell_pages, base_pfn=0, cells, owners... */
 #define RECORD_MAP \
 	"{\"r\":\"map\"" ",\"t\":%llu" ",\"n\":%u" ",\"cell_pages\":%llu" \
-	",\"base_pfn\":0" ",\"cells\":\"%s\"" "}"
+	",\"base_pfn\":0" ",\"cells\":\"%s\"" "%s" "}"
 
 /* t, when, buddy, owned..., vm */
 #define RECORD_MOMENT \

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A map of physical memory: the dominant kind of page in every cell, from
- * /proc/kpageflags. Letters are documented in docs/reference/records.md.
+ * /proc/kpageflags, and the dominant owner, from what Cohort tells of its
+ * blocks. Letters are documented in docs/reference/records.md.
  */
 #include <fcntl.h>
 #include <linux/kernel-page-flags.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,18 +80,116 @@ static size_t scan(int fd, uint64_t cell_pages)
 	return n;
 }
 
+#define BLOCKS "/sys/kernel/debug/cohort/blocks"
+
+/* As the kernel names owners; processes are told apart by the last octal digit of their number. */
+static const struct {
+	const char *name;
+	char letter;
+} owners[] = {
+	{ "shared", 's' }, { "service", 'v' }, { "small", 'f' }, { "cache", 'c' },
+	{ "hot", 'h' }, { "metadata", 'b' }, { "vmalloc", 'd' }, { "kernel", 'k' },
+	{ "zspage", 'z' }, { "area", 'a' },
+};
+
+static char owner_letter(const char *name, unsigned long id)
+{
+	size_t i;
+
+	if (id)
+		return (char)('0' + id % 8);
+	for (i = 0; i < sizeof(owners) / sizeof(owners[0]); i++)
+		if (!strcmp(name, owners[i].name))
+			return owners[i].letter;
+	return '?';
+}
+
+/* The cell that blocks are put into: they come by address. */
+struct owner_cell {
+	uint64_t at;
+	uint64_t pages;		/* of a cell */
+	uint32_t count[128];	/* by letter; frames of no block are not counted */
+};
+
+/* The letter of an owner that has half of the cell, else m for mixed, or . for none. */
+static void owner_settle(struct owner_cell *cell, char *map, size_t nr_cells)
+{
+	uint64_t owned = 0;
+	int c, best = '.';
+
+	for (c = 0; c < 128; c++) {
+		owned += cell->count[c];
+		if (cell->count[c] > cell->count[best])
+			best = c;
+	}
+	if (cell->at < nr_cells && owned * 2 >= cell->pages)
+		map[cell->at] = cell->count[best] * 2 >= cell->pages ? (char)best : 'm';
+	memset(cell->count, 0, sizeof(cell->count));
+}
+
+static void owner_add(struct owner_cell *cell, char *map, size_t nr_cells, char letter,
+		      uint64_t pfn, uint64_t pages)
+{
+	while (pages) {
+		uint64_t part = cell->pages - pfn % cell->pages;
+
+		if (part > pages)
+			part = pages;
+		if (pfn / cell->pages != cell->at) {
+			owner_settle(cell, map, nr_cells);
+			cell->at = pfn / cell->pages;
+		}
+		cell->count[(unsigned char)letter] += (uint32_t)part;
+		pfn += part;
+		pages -= part;
+	}
+}
+
+/* ,"owners":"..." of as many cells, or nothing on kernels that do not tell. */
+static char *owners_of(size_t nr_cells, uint64_t cell_pages)
+{
+	static const char key[] = ",\"owners\":\"";
+	struct owner_cell cell = { .pages = cell_pages };
+	FILE *f = fopen(BLOCKS, "re");
+	unsigned long pfn, id;
+	char name[16], *text;
+	unsigned int order;
+
+	text = f ? malloc(sizeof(key) + nr_cells + 1) : NULL;
+	if (!text) {
+		if (f)
+			fclose(f);
+		return NULL;
+	}
+	memcpy(text, key, sizeof(key) - 1);
+	memset(text + sizeof(key) - 1, '.', nr_cells);
+	while (fscanf(f, "%lu %u %15s %lu %*u\n", &pfn, &order, name, &id) == 4)
+		owner_add(&cell, text + sizeof(key) - 1, nr_cells, owner_letter(name, id), pfn,
+			  1ULL << order);
+	owner_settle(&cell, text + sizeof(key) - 1, nr_cells);
+	strcpy(text + sizeof(key) - 1 + nr_cells, "\"");
+	fclose(f);
+	return text;
+}
+
 /* One record; nothing on kernels without CONFIG_PROC_PAGE_MONITOR. */
 void map_record(uint32_t launch)
 {
 	uint64_t cell_pages = sh->conf.set.map_cell_pages;
 	int fd = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC);
+	size_t nr_cells;
+	char *text;
 
 	if (fd < 0)
 		return;
-	if (cell_pages && scan(fd, cell_pages))
-		record(RECORD_MAP, (unsigned long long)now_ns(), launch,
-		       (unsigned long long)cell_pages, cells);
+	nr_cells = cell_pages ? scan(fd, cell_pages) : 0;
 	close(fd);
+	if (!nr_cells)
+		return;
+	text = owners_of(nr_cells, cell_pages);
+	record(RECORD_MAP, (unsigned long long)now_ns(), launch, (unsigned long long)cell_pages,
+	       cells, text ? text : "");
+	free(text);
 }
 
 #define MAX_RUNS 8192		/* of leftover pages in an area */

@@ -13,8 +13,9 @@ from made_runs import add_map, make_run
 
 pytestmark = pytest.mark.integration
 
-FIRST = "A" * 8192
-LAST = "F" * 4096 + "S" * 4096
+FIRST = ("A" * 8192, "1" * 8192)
+LAST = ("F" * 4096 + "S" * 4096, "c" * 4096 + "." * 4096)
+"""A map by kind and by owner."""
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +23,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of two policies: both have a map after the boot, one has another at launch 10."""
     top = tmp_path_factory.mktemp("report")
     none, region = (make_run(top, name, factor=f) for name, f in (("none", 1), ("region", 2)))
-    for path, n, cells in ((none, 0, FIRST), (region, 0, FIRST), (region, 10, LAST)):
-        add_map(path, n, cells)
+    for path, n, maps in ((none, 0, FIRST), (region, 0, FIRST), (region, 10, LAST)):
+        add_map(path, n, *maps)
     results = [measure(RunDir(path)) for path in (none, region)]
     file = top / "report.html"
     file.write_text(render_report(results, "cohort compare none region"), encoding="utf-8")
@@ -60,6 +61,7 @@ def text(page: Page, selector: str) -> str:
 
 def test_the_map_moves_from_launch_to_launch_on_both_sides(page: Page) -> None:
     anonymous, file, slab = [0xE8, 0xA3, 0x3D], [0x4F, 0x9D, 0x69], [0x7B, 0x5E, 0xA7]
+    process = [0xC4, 0x74, 0x2B]
     assert page.run('document.getElementById("map").hidden') is False
     assert page.run('document.getElementById("map-launch").max') == "2"
     move(page, 0)
@@ -72,7 +74,9 @@ def test_the_map_moves_from_launch_to_launch_on_both_sides(page: Page) -> None:
     assert text(page, "#map-title-b") == "after launch 10"
     assert "file 0.0 % | 50.0 %" in text(page, "#map-legend")
     page.run("document.querySelector('input[name=map-by][value=owner]').click()")
-    assert "kernel and buffers 0.0 % | 50.0 %" in text(page, "#map-legend")
+    assert "page cache 0.0 % | 50.0 %" in text(page, "#map-legend")
+    assert "in use, no owner 0.0 % | 50.0 %" in text(page, "#map-legend")
+    assert colour(page, "a", 0, 0) == process
     page.run("""document.getElementById("map-run-a").selectedIndex = 1;
              document.getElementById("map-run-a").dispatchEvent(new Event('change'))""")
     assert colour(page, "a", 0, 0) == file

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,16 @@ def loaded_host() -> Iterator[None]:
             process.wait()
 
 
+def check_owners(policy: str, maps: list[dict[str, Any]]) -> None:
+    """Cells have owners under a policy that has domains; what is parked has one."""
+    found = set("".join(record["owners"] for record in maps))
+    assert found == {"."} if policy == "none" else found > set("01234567fcdk.")
+    for record in maps:
+        assert len(record["owners"]) == len(record["cells"])
+        parked = zip(record["cells"], record["owners"], strict=True)
+        assert all(owner != "." for kind, owner in parked if kind == "P")
+
+
 @pytest.mark.parametrize("policy", ["none", "region"])
 def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     policy: str, kernel: MakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -62,6 +73,7 @@ def test_a_run_repeats_to_the_byte_whatever_the_host_does(
     assert records[-1] == records[-1] | {"r": "end", "ok": True, "launches": LAUNCHES}
     assert quiet.metrics["ui_order4"] is not None
     assert any(r["r"] == "note" and r["text"] == "storage /dev/dm-0" for r in records)
+    check_owners(policy, [record for record in records if record["r"] == "map"])
     files = ("records.jsonl", "metrics.json", "console.log", "phone.conf", "cmdline", "config")
     before = {name: (quiet.path / name).read_bytes() for name in files}
     with loaded_host():

@@ -1,5 +1,6 @@
 """What the report says of each area, and how it marks winners and losers."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from cohort.results.catalogue import BY_NAME, METRICS
 from cohort.results.html import render_report
 from cohort.results.judgement import AREAS, judge, judgements, rule
-from cohort.results.memory_map import KINDS, map_data
+from cohort.results.memory_map import KINDS, OWNERS, map_data
 from cohort.results.night import CONTRAST, NIGHT_INK, NIGHT_PAPER, by_night, contrast
 from cohort.results.plots import policy_colours
 from cohort.results.rundir import RunDir
@@ -144,10 +145,26 @@ def test_the_map_has_every_kind_and_an_owner_for_each(tmp_path: Path) -> None:
     data = map_data(runs)
     assert data is not None
     assert [run["name"] for run in data["runs"]] == ["none, seed 1", "region, seed 1"]
-    for legend in data["legends"].values():
-        assert sorted("".join(entry["letters"] for entry in legend)) == sorted(KINDS)
+    for by, kinds in (("kind", KINDS), ("owner", OWNERS)):
+        letters = [entry["letters"] for entry in data["legends"][by]]
+        assert letters == list(kinds)
     assert data["runs"][0]["columns"] == 128
     assert data["runs"][0]["launches"] == [20]
+    cells = data["runs"][0]["cells"]
+    assert cells["kind"][0][-18:] == ".AFSTKPm.AFSTKPm-!"
+    assert cells["owner"][0][-18:] == "cc00uuam.uuuuuuu-u"
+
+
+def test_a_map_is_read_by_kind_alone_where_no_kernel_tells_owners(tmp_path: Path) -> None:
+    path = make_run(tmp_path, "none")
+    lines = [json.loads(line) for line in (path / "records.jsonl").read_text().splitlines()]
+    kept = [{k: v for k, v in line.items() if k != "owners"} for line in lines]
+    (path / "records.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
+    run = measure(RunDir(path))
+    data = map_data([run])
+    assert data is not None
+    assert list(data["legends"]) == ["kind"]
+    assert "by owner" not in render_report([run], "cohort report x")
 
 
 def test_colours_are_seen_by_night(tmp_path: Path) -> None:

@@ -326,6 +326,9 @@ extern struct workqueue_struct *cohort_process_wq;	/* what a process asks for by
 int cohort_scheme_switch(const struct cohort_scheme *scheme, bool on);
 void cohort_owner_switch(struct static_key_false *key, bool on);
 
+/* core/debugfs.c */
+void cohort_debugfs_init(void);
+
 /* core/sysfs.c */
 struct attribute_group;
 extern struct kobject *cohort_kobj;

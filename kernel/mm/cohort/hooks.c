@@ -441,6 +441,7 @@ static int __init cohort_init(void)
 	/* Files that were made before one that failed switch things on that queue work. */
 	if (err)
 		return err;
+	cohort_debugfs_init();
 	err = cohort_pcpa_init();
 	if (err)
 		pr_err("pcpa: no memory, staying off\n");

@@ -70,6 +70,7 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
     "work": ("cpu_ns", "held_kb", "want_kb", "free_kb"),
     "buffer": tuple(LARGER_PAGES),
     "camera": tuple(LARGER_PAGES),
+    "map": ("owners",),
 }
 
 Floats = npt.NDArray[np.float64]

@@ -24,29 +24,48 @@ ROW_MIB = 32
 
 @dataclass(frozen=True)
 class Kind:
-    """What a cell of a map may be: in words, its colour, and whose memory that is."""
+    """What a cell of a map may be, its kind or its owner: in words, and its colour."""
 
     label: str
     colour: str
-    owner: str
 
 
-# Letters are those of docs/reference/records.md; the last entry takes any other.
+# Letters of both are those of docs/reference/records.md; the last entry takes any other.
 KINDS = {
-    ".": Kind("free", "#f2f2ee", "free"),
-    "A": Kind("anonymous", "#e8a33d", "processes"),
-    "F": Kind("file", "#4f9d69", "page cache"),
-    "S": Kind("slab", "#7b5ea7", "kernel and buffers"),
-    "T": Kind("page table", "#b04a8f", "kernel and buffers"),
-    "K": Kind("buffer or kernel", "#3b6fb6", "kernel and buffers"),
-    "P": Kind("parked by Cohort", "#9fe0e6", "free, with an owner"),
-    "m": Kind("mixed", "#6b4423", "several"),
-    "-": Kind("not memory", "#ffffff", "not memory"),
-    "?": Kind("other", "#222222", "other"),
+    ".": Kind("free", "#f2f2ee"),
+    "A": Kind("anonymous", "#e8a33d"),
+    "F": Kind("file", "#4f9d69"),
+    "S": Kind("slab", "#7b5ea7"),
+    "T": Kind("page table", "#b04a8f"),
+    "K": Kind("buffer or kernel", "#3b6fb6"),
+    "P": Kind("parked by Cohort", "#9fe0e6"),
+    "m": Kind("mixed", "#6b4423"),
+    "-": Kind("not memory", "#ffffff"),
+    "?": Kind("other", "#222222"),
 }
 
-_OWNER_COLOURS = {kind.owner: kind.colour for kind in KINDS.values()}
-"""An owner of several kinds has the last one's colour."""
+OWNERS = {
+    ".": Kind("free, no owner", "#f2f2ee"),
+    "u": Kind("in use, no owner", "#a9a49a"),
+    "0246": Kind("one process", "#e8a33d"),
+    "1357": Kind("the next process", "#c4742b"),
+    "f": Kind("processes' first pages", "#f3d38b"),
+    "s": Kind("shared", "#b5423c"),
+    "v": Kind("service", "#d98880"),
+    "c": Kind("page cache", "#4f9d69"),
+    "h": Kind("page cache that stays", "#2c6e49"),
+    "b": Kind("metadata of block devices", "#8fc9a3"),
+    "d": Kind("drivers", "#3b6fb6"),
+    "k": Kind("kernel", "#7b5ea7"),
+    "z": Kind("compressed swap", "#b04a8f"),
+    "a": Kind("the area", "#3aa6a6"),
+    "m": Kind("mixed", "#6b4423"),
+    "-": Kind("not memory", "#ffffff"),
+    "?": Kind("other", "#222222"),
+}
+"""Letters of an owner, all with one colour."""
+
+NO_OWNER, USED = ".", "u"
 
 
 @dataclass(frozen=True)
@@ -60,36 +79,53 @@ class Entry:
 
 
 def map_data(results: Sequence[Result]) -> dict[str, Any] | None:
-    """What the page draws maps from: legends, and all maps of each policy's first run.
+    """What the page draws maps from: legends, and all maps of each policy's first run, by kind and,
+    unless no run tells, by owner.
 
     `columns` cells are a row of ROW_MIB. None if no run has a map.
     """
     runs = _mapped_runs(results)
     if not runs:
         return None
-    owners = [_entry(owner, colour) for owner, colour in _OWNER_COLOURS.items()]
-    kinds = [
-        Entry(letter, kind.label, kind.colour, by_night(kind.colour))
-        for letter, kind in KINDS.items()
-    ]
+    told = any(owners for run in runs for owners in run.series["map_owners"])
+    legends = {"kind": KINDS} | ({"owner": OWNERS} if told else {})
     return {
         "row_mib": ROW_MIB,
-        "legends": {"kind": [asdict(x) for x in kinds], "owner": [asdict(x) for x in owners]},
+        "legends": {by: _legend(kinds) for by, kinds in legends.items()},
         "runs": [
             {
                 "name": f"{run.policy}, seed {run.seed}",
                 "columns": _columns(int(run.series["map_cell_pages"][0])),
                 "launches": run.series["map_n"],
-                "cells": run.series["map_cells"],
+                "cells": {by: _cells(run, by) for by in legends},
             }
             for run in runs
         ],
     }
 
 
-def _entry(owner: str, colour: str) -> Entry:
-    letters = "".join(letter for letter, kind in KINDS.items() if kind.owner == owner)
-    return Entry(letters, owner, colour, by_night(colour))
+def _legend(kinds: dict[str, Kind]) -> list[dict[str, str]]:
+    return [
+        asdict(Entry(letters, kind.label, kind.colour, by_night(kind.colour)))
+        for letters, kind in kinds.items()
+    ]
+
+
+def _cells(run: Result, by: str) -> list[str]:
+    """The maps of a run, as they are, or by owner."""
+    kinds, owners = (run.series[f"map_{key}"] for key in ("cells", "owners"))
+    if by == "kind":
+        return list(kinds)
+    return [_owned(kind, owner or "") for kind, owner in zip(kinds, owners, strict=True)]
+
+
+def _owned(kinds: str, owners: str) -> str:
+    """A map by owner, and where there is none what the kind tells. No owners: nothing has one."""
+    padded = owners.ljust(len(kinds), NO_OWNER)
+    return "".join(
+        owner if owner != NO_OWNER else kind if kind in ".-" else USED
+        for kind, owner in zip(kinds, padded, strict=True)
+    )
 
 
 def draw_maps(results: Sequence[Result]) -> Figure | None:

@@ -97,7 +97,8 @@ def _left(frames: Frames) -> Series:
 
 
 def _maps(frames: Frames) -> Series:
-    return {f"map_{key}": frames.maps[key].tolist() for key in ("n", "cell_pages", "cells")}
+    columns = ("n", "cell_pages", "cells", "owners")
+    return {f"map_{key}": frames.maps[key].tolist() for key in columns}
 
 
 def _rounded(values: Floats) -> list[float | None]:

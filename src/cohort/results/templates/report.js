@@ -15,7 +15,7 @@ function showMaps(data) {
   const legend = $("map-legend");
   let only = "";
 
-  const read = () => document.querySelector('input[name="map-by"]:checked').value;
+  const read = () => document.querySelector('input[name="map-by"]:checked')?.value ?? "kind";
   const runOf = (side) => data.runs[$(`map-run-${side}`).value];
   const mapOf = (run) => Math.max(0, run.launches.findLastIndex((n) => n <= launches[slider.value]));
 
@@ -28,7 +28,7 @@ function showMaps(data) {
 
   function paint(side, entries) {
     const run = runOf(side);
-    const cells = run.cells[mapOf(run)];
+    const cells = run.cells[read()][mapOf(run)];
     const canvas = $(`map-${side}`);
     canvas.width = run.columns;
     canvas.height = Math.ceil(cells.length / run.columns);
