@@ -404,7 +404,8 @@ struct page *cohort_area_take_cache(void)
 	page[0] = zone ? cohort_magazine_take(zone, COHORT_KEPT, NULL) : NULL;
 	if (page[0])
 		return page[0];
-	if (!cohort_area_lock(&flags))
+	/* The lock is all CPUs', and a full area would be asked for each page that is read. */
+	if (!READ_ONCE(cohort_area.room.nr_free) || !cohort_area_lock(&flags))
 		return NULL;
 	nr = cohort_area_lowest(page, COHORT_ROUND);
 	cohort_area_unlock(flags);

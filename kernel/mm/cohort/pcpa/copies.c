@@ -128,17 +128,24 @@ static struct cohort_copy *cohort_copy_next(void)
 /* evictions */
 
 /*
- * Files whose changes all go through the page cache, or clear shadows, and for which a page
- * that is new and up to date is not read again, as is known of this file system; neither the
- * plain text of encrypted ones, nor what is to be wiped when freed.
+ * File systems for which it is known that changes all go through the page cache, or clear
+ * shadows, and that a page that is new and up to date is not read again.  No other one has
+ * to wait for the lock: it never has a copy.
  */
+static bool cohort_copies_known(const struct address_space *mapping)
+{
+	const struct super_block *sb = mapping->host->i_sb;
+
+	/* Other drivers of the same family have the same number. */
+	return sb->s_magic == EXT4_SUPER_MAGIC && !strcmp(sb->s_type->name, "ext4");
+}
+
+/* Neither the plain text of encrypted files, nor what is to be wiped when freed. */
 static bool cohort_copies_hold(const struct address_space *mapping)
 {
 	const struct inode *inode = mapping->host;
 
-	/* Other drivers of the same family have the same number. */
-	return inode->i_sb->s_magic == EXT4_SUPER_MAGIC &&
-	       !strcmp(inode->i_sb->s_type->name, "ext4") && S_ISREG(inode->i_mode) &&
+	return cohort_copies_known(mapping) && S_ISREG(inode->i_mode) &&
 	       !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) && !want_init_on_free();
 }
 
@@ -175,6 +182,8 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
 {
 	unsigned long i, flags, nr = folio_nr_pages(folio);
 
+	if (!cohort_copies_known(mapping))
+		return;
 	keep = keep && nr <= COPIES_FOLIO && folio_test_uptodate(folio) &&
 	       !folio_test_hwpoison(folio) && cohort_copies_hold(mapping);
 	spin_lock_irqsave(&copies.lock, flags);
@@ -183,6 +192,24 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
 	for (i = 0; copies.nr && i < nr; i++)
 		cohort_copy_store(mapping, folio->index + i, folio_page(folio, i), keep);
 	spin_unlock_irqrestore(&copies.lock, flags);
+}
+
+/* Truncation cuts off the last index there may be, too. */
+static void cohort_copies_forget(struct address_space *mapping, pgoff_t index, unsigned long nr)
+{
+	struct cohort_copy *copy;
+	unsigned long flags;
+
+	/* The shadow is seen without the lock, and before the copy is there. */
+	xa_lock_irqsave(&mapping->i_pages, flags);
+	spin_lock(&copies.lock);
+	while (copies.nr && nr--) {
+		copy = cohort_copy_find(mapping, index++);
+		if (copy)
+			cohort_copy_forget(copy);
+	}
+	spin_unlock(&copies.lock);
+	xa_unlock_irqrestore(&mapping->i_pages, flags);
 }
 
 /**
@@ -194,17 +221,7 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
  */
 void cohort_copies_cut(struct address_space *mapping, pgoff_t index)
 {
-	struct cohort_copy *copy;
-	unsigned long flags;
-
-	/* The shadow is seen without the lock, and before the copy is there. */
-	xa_lock_irqsave(&mapping->i_pages, flags);
-	spin_lock(&copies.lock);
-	copy = copies.nr ? cohort_copy_find(mapping, index) : NULL;
-	if (copy)
-		cohort_copy_forget(copy);
-	spin_unlock(&copies.lock);
-	xa_unlock_irqrestore(&mapping->i_pages, flags);
+	cohort_copies_forget(mapping, index, 1);
 }
 
 /**
@@ -224,8 +241,8 @@ bool cohort_copies_written(struct address_space *mapping, loff_t pos, size_t cou
 
 	if (mapping_empty(mapping))
 		return false;
-	for (; cohort_copies_hold(mapping) && index <= last; index++) {
-		cohort_copies_cut(mapping, index);
+	for (; cohort_copies_hold(mapping) && index <= last; index += COPIES_FORGET) {
+		cohort_copies_forget(mapping, index, min(last - index + 1, COPIES_FORGET));
 		cond_resched();
 	}
 	return true;
@@ -245,7 +262,7 @@ bool cohort_copies_refault(struct folio *folio)
 	unsigned long flags;
 	bool there = false;
 
-	if (folio_test_large(folio))
+	if (folio_test_large(folio) || !cohort_copies_known(folio->mapping))
 		return false;
 	spin_lock_irqsave(&copies.lock, flags);
 	if (copies.nr)
@@ -522,8 +539,11 @@ static int cohort_copies_swap(struct cohort_copies *c)
 static int cohort_copies_change(unsigned long nr, unsigned long base)
 {
 	struct cohort_copies new = { .order = LIST_HEAD_INIT(new.order) };
-	int err = nr ? cohort_copies_make(&new, nr, base) : 0;
+	int err = 0;
 
+	/* The new frames are there before the old ones go. */
+	if (nr)
+		err = cohort_pcpa_memory_for(nr) ? cohort_copies_make(&new, nr, base) : -ENOMEM;
 	if (err)
 		return err;
 	/*

@@ -330,8 +330,13 @@ static void cohort_area_less(unsigned long nr)
 	mutex_unlock(&cohort_pcpa_mutex);
 }
 
-/* Free pages of the area are available already, but not for this. */
-static bool cohort_pcpa_memory_for(unsigned long more)
+/**
+ * cohort_pcpa_memory_for() - does enough stay available if so much is set aside?
+ * @more: pages
+ *
+ * Free pages of the area are available already, but not for this.
+ */
+bool cohort_pcpa_memory_for(unsigned long more)
 {
 	return si_mem_available() > (long)(more + READ_ONCE(cohort_area.room.nr_free) +
 					   (totalram_pages() >> SPARE_SHIFT));

@@ -194,6 +194,7 @@ unsigned long cohort_area_align(void);
 unsigned long cohort_frames_find(int nid, unsigned long nr, unsigned long base,
 				 unsigned long below);
 void cohort_frames_free(unsigned long base, unsigned long nr);
+bool cohort_pcpa_memory_for(unsigned long more);
 int cohort_size_check(u64 size, u64 base, const char *what);
 void cohort_size_tell(u64 size, const char *what, const char *why);
 int cohort_pcpa_resize(u64 size, u64 base);

@@ -90,9 +90,18 @@ static bool cohort_chunk_cached(const struct job *job, unsigned long c, unsigned
 	       bitmap_andnot(cached, cached, look.given, COHORT_CHUNK);
 }
 
+/* A piece above the order of a chunk is of several: what one has by itself is no room for it. */
 static unsigned long cohort_job_room(const struct job *job, unsigned long c)
 {
-	return cohort_chunk_room(job->base + c * COHORT_CHUNK, job->order);
+	unsigned long pfn = job->base + c * COHORT_CHUNK, nr = 1UL << job->order, at;
+
+	if (nr <= COHORT_CHUNK)
+		return cohort_chunk_room(pfn, job->order);
+	pfn = ALIGN_DOWN(pfn, nr);
+	for (at = pfn; at < pfn + nr; at += COHORT_CHUNK)
+		if (cohort_chunk_room(at, COHORT_CHUNK_ORDER) < COHORT_CHUNK)
+			return 0;
+	return nr;
 }
 
 /* A batch goes at once, or joins those that are to go. Return: how many. */
@@ -191,12 +200,12 @@ static void cohort_quick_run(struct job *job)
 /* Free room that the area has already, and the length of the walk. */
 static bool cohort_quick_begin(struct job *job)
 {
-	unsigned long c, room = 0;
+	unsigned long c, room = 0, step = max(1UL, (1UL << job->order) / COHORT_CHUNK);
 
 	job->base = READ_ONCE(cohort_area.base);
 	job->walk.lo = 0;
 	job->walk.hi = READ_ONCE(cohort_area.nr) / COHORT_CHUNK;
-	for (c = 0; c < job->walk.hi && room < job->want; c++) {
+	for (c = 0; c < job->walk.hi && room < job->want; c += step) {
 		room += cohort_job_room(job, c);
 		cond_resched();
 	}
@@ -302,7 +311,7 @@ static void cohort_quick_rounds(struct job *job, bool waited)
 static unsigned long cohort_make_room(unsigned long want, unsigned int order, bool waited)
 {
 	struct job job = {
-		.want = want, .order = min(order, COHORT_CHUNK_ORDER),
+		.want = want, .order = order,
 	};
 	struct zone *zone = READ_ONCE(cohort_area.zone);
 	unsigned long room;

@@ -256,6 +256,12 @@ static unsigned long tidy_pause = TIDY_PAUSE;
 static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
 static atomic_t tidy_awake;
 
+/* A page of a process that was freed lazily is not backed by swap either, and may be back. */
+static bool cohort_tidy_of_file(const struct page *page)
+{
+	return !(READ_ONCE(page->flags) & BIT(PG_swapbacked)) && !PageAnon(page);
+}
+
 /*
  * A page of a file that was lent for writing, and has been written back; or one that has gone
  * bad, which no free path would tell of.
@@ -265,8 +271,8 @@ static bool cohort_tidy_settled(const struct page *page)
 	unsigned long flags = READ_ONCE(page->flags);
 
 	return PageHWPoison(page) ||
-	       ((flags & BIT(PG_lru)) && !(flags & (BIT(PG_swapbacked) | BIT(PG_dirty) |
-						    BIT(PG_writeback) | BIT(PG_unevictable))));
+	       ((flags & BIT(PG_lru)) && cohort_tidy_of_file(page) &&
+		!(flags & (BIT(PG_dirty) | BIT(PG_writeback) | BIT(PG_unevictable))));
 }
 
 static void cohort_tidy_settle(void)
@@ -295,7 +301,7 @@ static bool cohort_page_untidy(struct page *page, bool lent, bool all, unsigned 
 {
 	unsigned long flags = READ_ONCE(page->flags);
 
-	if (lent && !all && !(flags & BIT(PG_swapbacked)))
+	if (lent && !all && cohort_tidy_of_file(page))
 		return false;
 	if (lent || (flags & (BIT(PG_dirty) | BIT(PG_writeback))) == BIT(PG_dirty) ||
 	    (all && atomic_read(&page->_mapcount) > 0))

@@ -30,9 +30,13 @@ static int cohort_copies_test_end(void)
 
 static void cohort_copies_test_sizes(struct kunit *test)
 {
+	u64 most = round_down(PFN_PHYS((u64)totalram_pages()) / 100 * 99, BLOCK_BYTES);
+
 	KUNIT_EXPECT_EQ(test, cohort_copies_resize(BLOCK_BYTES / 2, COHORT_ANY_BASE), -EINVAL);
 	KUNIT_EXPECT_EQ(test, cohort_copies_resize(PFN_PHYS((u64)totalram_pages()) * 2,
 						   COHORT_ANY_BASE), -EINVAL);
+	KUNIT_EXPECT_EQ_MSG(test, cohort_copies_resize(most, COHORT_ANY_BASE), -ENOMEM,
+			    "nothing would be left");
 	KUNIT_EXPECT_FALSE(test, cohort_copies());
 	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
 	KUNIT_EXPECT_TRUE(test, cohort_copies());

@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/memory.h>
+#include <linux/mman.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
@@ -259,6 +260,74 @@ static void cohort_pcpa_test_settled(void)
 		msleep(20);
 }
 
+static struct folio *cohort_pcpa_test_lent_folio(struct folio *src, unsigned long private)
+{
+	struct page *page = cohort_area_take(0, COHORT_USE_LENT);
+
+	if (!page || !alloc_hooks(cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE | __GFP_COMP, 0)))
+		return NULL;
+	return page_folio(page);
+}
+
+/* A page of a process that lies on a frame that is lent stays a loan when it is freed lazily. */
+static void cohort_pcpa_test_lazily_freed(struct kunit *test)
+{
+	unsigned long addr = cohort_test_map(test, 1);
+	LIST_HEAD(list);
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_test_touch(test, addr, 1);
+	lru_add_drain_all();
+	KUNIT_ASSERT_EQ(test, get_user_pages_fast(addr, 1, 0, &page), 1);
+	KUNIT_ASSERT_TRUE(test, cohort_isolate_page(page, &list));
+	put_page(page);
+	KUNIT_ASSERT_EQ(test, migrate_pages(&list, cohort_pcpa_test_lent_folio, NULL, 0,
+					    MIGRATE_SYNC, MR_COMPACTION, NULL), 0);
+	lru_add_drain_all();
+	KUNIT_ASSERT_EQ(test, do_madvise(current->mm, addr, PAGE_SIZE, MADV_FREE), 0);
+	lru_add_drain_all();
+	cohort_pcpa_tidy_soon();
+	cohort_pcpa_test_settled();
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
+	KUNIT_EXPECT_EQ_MSG(test, cohort_pcpa_test_look().free, AREA_PAGES,
+			    "it has left, and is no page of a file");
+	cohort_pcpa_test_end(test);
+}
+
+/* Two chunks are free that are no neighbours: a piece of two needs others. */
+static void cohort_pcpa_test_two_chunks(struct kunit *test)
+{
+	const gfp_t gfp = GFP_HIGHUSER | __GFP_COMP;
+	unsigned int order = COHORT_CHUNK_ORDER + 1;
+	struct cohort_pcpa_test_cache cache;
+	struct alloc_context ac;
+	struct page *page;
+	unsigned long i;
+
+	if (order > pageblock_order)
+		kunit_skip(test, "no piece is larger than a chunk");
+	cohort_pcpa_test_full_begin(test, &cache);
+	for (i = 0; i < cache.nr; i++) {
+		struct folio *folio = cohort_pcpa_test_cache_get(test, &cache, i);
+		unsigned long chunk = (folio_pfn(folio) - cohort_area.base) / COHORT_CHUNK;
+
+		folio_put(folio);
+		if (chunk == 0 || chunk == 2)
+			invalidate_mapping_pages(cache.inode->i_mapping, i, i);
+	}
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, 2 * COHORT_CHUNK);
+	cohort_test_map(test, 1);
+	set_bit(COHORT_ENTITLED_BIT, &current->mm->flags);
+	cohort_test_context(&ac, gfp);
+	page = __cohort_pcpa_rmqueue(gfp, order, 0, &ac, false);
+	KUNIT_EXPECT_NOT_NULL(test, page);
+	if (page)
+		__free_pages(page, order);
+	clear_bit(COHORT_ENTITLED_BIT, &current->mm->flags);
+	cohort_pcpa_test_full_end(test, &cache);
+}
+
 /* What lies on a frame that is lent moves away, and is lost if that is too late. */
 static void cohort_pcpa_test_lent_goes_bad(struct kunit *test)
 {
@@ -510,6 +579,8 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_free_goes_bad),
 	KUNIT_CASE(cohort_pcpa_test_client_goes_bad),
 	KUNIT_CASE(cohort_pcpa_test_lent_goes_bad),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_lazily_freed),
+	KUNIT_CASE(cohort_pcpa_test_two_chunks),
 	KUNIT_CASE(cohort_pcpa_test_offline),
 	KUNIT_CASE(cohort_pcpa_test_lost),
 	KUNIT_CASE(cohort_pcpa_test_beside),
