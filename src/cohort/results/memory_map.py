@@ -47,8 +47,8 @@ KINDS = {
 OWNERS = {
     ".": Kind("free, no owner", "#f2f2ee"),
     "u": Kind("in use, no owner", "#a9a49a"),
-    "0246": Kind("one process", "#e8a33d"),
-    "1357": Kind("the next process", "#c4742b"),
+    "0246": Kind("processes, even numbers", "#e8a33d"),
+    "1357": Kind("processes, odd numbers", "#c4742b"),
     "f": Kind("processes' first pages", "#f3d38b"),
     "s": Kind("shared", "#b5423c"),
     "v": Kind("service", "#d98880"),
