@@ -115,10 +115,11 @@ void cohort_domain_destroy(struct cohort_domain *dom)
 {
 	unsigned long flags;
 
+	/* As long as it has blocks it is found, so that no switch waits for a task that is stopped. */
+	cohort_domain_give_up(dom, true);
 	spin_lock_irqsave(&cohort_domains_lock, flags);
 	list_del_rcu(&dom->all);
 	spin_unlock_irqrestore(&cohort_domains_lock, flags);
-	cohort_domain_give_up(dom, true);
 	cohort_domain_put(dom);
 }
 

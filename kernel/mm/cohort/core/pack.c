@@ -30,6 +30,9 @@
 /* Owners may have one part in so many of memory free; what is more is given up. */
 #define COHORT_SOFT_PART	16
 
+/* Domains that a request looks at. */
+#define COHORT_PACK_LOOKS	512
+
 /* Blocks given up under one hold of zone->lock. */
 #define COHORT_RELIEF		4U
 
@@ -206,8 +209,13 @@ static bool cohort_fewer_holes(const struct cohort_holes *a, const struct cohort
 	return a->nr < b->nr || (a->nr == b->nr && a->room < b->room);
 }
 
-/* What a room is looked for: to pack it, as whole blocks are few, or holes many; or to give up. */
-enum cohort_look_for { COHORT_FOR_BLOCKS, COHORT_FOR_HOLES, COHORT_FOR_RELIEF };
+/*
+ * What a room is looked for: to pack it, for a request, as whole blocks are few, or holes many;
+ * or to give blocks up.
+ */
+enum cohort_look_for {
+	COHORT_FOR_REQUEST, COHORT_FOR_BLOCKS, COHORT_FOR_HOLES, COHORT_FOR_RELIEF,
+};
 
 /* The cache is swept by reclaim, which also drops pages: it is packed where none is asked for. */
 static bool cohort_packed(const struct cohort_domain *dom, enum cohort_look_for what)
@@ -219,19 +227,22 @@ static bool cohort_packed(const struct cohort_domain *dom, enum cohort_look_for 
 
 /*
  * The room of a node that has most holes, or if @below is told what comes behind that, in
- * zones up to @top.  One that is to be packed does not rest.
+ * zones up to @top.  One that is to be packed does not rest.  A user has as many domains as
+ * processes: requests do not look at all.
  */
 static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_for what,
 					     const struct cohort_holes *below)
 {
+	unsigned int i, left = what == COHORT_FOR_REQUEST ? COHORT_PACK_LOOKS : UINT_MAX;
 	/* Of a block that is mostly free there is something to be given up. */
 	struct cohort_holes most = { .nr = cohort_pages() >> (what == COHORT_FOR_RELIEF) };
 	struct cohort_room *found = NULL;
 	struct cohort_domain *dom;
-	unsigned int i;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
+		if (!left--)
+			break;
 		if (!cohort_packed(dom, what))
 			continue;
 		for (i = nid * MAX_NR_ZONES; i <= nid * MAX_NR_ZONES + top; i++) {
@@ -299,7 +310,7 @@ bool cohort_pack_one(int nid, int top)
 	flags = memalloc_noreclaim_save();
 	/* A room that has no block to be emptied rests from then on; others may come up again. */
 	while (!home && tries-- &&
-	       (room = cohort_most_holes(nid, top, COHORT_FOR_BLOCKS, NULL))) {
+	       (room = cohort_most_holes(nid, top, COHORT_FOR_REQUEST, NULL))) {
 		home = cohort_pack_room(room, false);
 		cohort_domain_put(room->dom);
 	}
@@ -370,13 +381,13 @@ static struct cohort_room *cohort_pack_next(int nid, bool excess)
  * Memory that a process has freed around pages that are pinned is free, but only for what
  * breaches; and reclaim would go on in front of it.
  */
-static unsigned int cohort_pack_relieve(int nid)
+static unsigned int cohort_pack_relieve(int nid, unsigned long end)
 {
 	unsigned int nr = 0, rounds = COHORT_PACK_ROUNDS, given;
 	struct cohort_holes below = { .nr = ULONG_MAX };
 	struct cohort_room *room;
 
-	while (rounds-- && cohort_node_excess(nid) &&
+	while (rounds-- && time_before(jiffies, end) && cohort_node_excess(nid) &&
 	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, COHORT_FOR_RELIEF,
 						&below))) {
 		given = cohort_room_relieve(room, COHORT_RELIEF);
@@ -400,7 +411,7 @@ static unsigned int cohort_pack_run(struct cohort_packer *packer, bool excess)
 
 	cohort_pack_drain();
 	if (excess)
-		home = cohort_pack_relieve(packer->nid);
+		home = cohort_pack_relieve(packer->nid, end);
 	while (rounds-- && time_before(jiffies, end) && cohort_packing() &&
 	       (room = cohort_pack_next(packer->nid, excess))) {
 		home += cohort_pack_room(room, true);

@@ -253,6 +253,16 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
 }
 
 /**
+ * cohort_reclaims_for_all() - does the task reclaim, and not for a memory cgroup alone?
+ */
+bool cohort_reclaims_for_all(void)
+{
+	struct reclaim_state *state = current->reclaim_state;
+
+	return state && !cgroup_reclaim(container_of(state, struct scan_control, reclaim_state));
+}
+
+/**
  * __cohort_shrink_cache() - reclaim whole regions of the cache domain, fill the area
  * @pgdat: node under reclaim
  * @sc: the reclaim

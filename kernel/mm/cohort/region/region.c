@@ -77,11 +77,12 @@ static int cohort_region_init(void)
  * the last half of the headroom to I/O buffers and to memory that cannot: they find holes
  * among others of their kind, and are moved on from there.  Compressed swap has its part, too:
  * reclaim writes it while memory is short, and it is in use for as long as its pages are swapped
- * out.  What a process pages out by itself (MADV_PAGEOUT) is no reclaim.
+ * out.  What a process pages out by itself (MADV_PAGEOUT), or a memory cgroup at its limit, is
+ * no need of all.
  */
 static unsigned long cohort_region_mark(const struct cohort_domain *dom, struct zone *zone)
 {
-	if (cohort_unmovable(dom) || (dom->kind == COHORT_ZSPAGE && current->reclaim_state))
+	if (cohort_unmovable(dom) || (dom->kind == COHORT_ZSPAGE && cohort_reclaims_for_all()))
 		return min_wmark_pages(zone);
 	return low_wmark_pages(zone) + cohort_zone_headroom(zone) / 2;
 }

@@ -29,6 +29,7 @@ bool cohort_cache_settle(struct cohort_room *room, struct cohort_block *blk,
 bool cohort_region_room(int nid, int highest_zoneidx);
 
 /* host/vmscan.h */
+bool cohort_reclaims_for_all(void);
 bool cohort_region_drop(int nid, gfp_t gfp);
 
 /* sysfs.c */

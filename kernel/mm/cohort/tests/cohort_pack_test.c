@@ -321,7 +321,8 @@ static void cohort_pack_test_last_blocks(struct kunit *test)
 	struct zone *zone = cohort_pack_test_zone(test);
 	unsigned long headroom = cohort_headroom;
 	bool process, written, paged_out, reclaimed;
-	struct reclaim_state state = {};
+	/* It is a part of something larger, of which the rest is nothing here. */
+	struct reclaim_state state[32] = {};
 	unsigned int flags;
 
 	KUNIT_ASSERT_NOT_NULL(test, dom);
@@ -331,7 +332,7 @@ static void cohort_pack_test_last_blocks(struct kunit *test)
 	written = cohort_pack_test_gets_block(zspage, zone);
 	flags = memalloc_noreclaim_save();
 	paged_out = cohort_pack_test_gets_block(zspage, zone);
-	current->reclaim_state = &state;
+	current->reclaim_state = &state[31];
 	reclaimed = cohort_pack_test_gets_block(zspage, zone);
 	current->reclaim_state = NULL;
 	memalloc_noreclaim_restore(flags);
