@@ -151,23 +151,22 @@ static char *owners_of(size_t nr_cells, uint64_t cell_pages)
 	static const char key[] = ",\"owners\":\"";
 	struct owner_cell cell = { .pages = cell_pages };
 	FILE *f = fopen(BLOCKS, "re");
+	char name[16], *text = NULL, *map;
 	unsigned long pfn, id;
-	char name[16], *text;
 	unsigned int order;
 
-	text = f ? malloc(sizeof(key) + nr_cells + 1) : NULL;
-	if (!text) {
-		if (f)
-			fclose(f);
+	if (!f)
 		return NULL;
-	}
-	memcpy(text, key, sizeof(key) - 1);
-	memset(text + sizeof(key) - 1, '.', nr_cells);
+	text = malloc(sizeof(key) + nr_cells + 1);
+	if (!text)
+		goto out;
+	map = stpcpy(text, key);
+	memset(map, '.', nr_cells);
+	strcpy(map + nr_cells, "\"");
 	while (fscanf(f, "%lu %u %15s %lu %*u\n", &pfn, &order, name, &id) == 4)
-		owner_add(&cell, text + sizeof(key) - 1, nr_cells, owner_letter(name, id), pfn,
-			  1ULL << order);
-	owner_settle(&cell, text + sizeof(key) - 1, nr_cells);
-	strcpy(text + sizeof(key) - 1 + nr_cells, "\"");
+		owner_add(&cell, map, nr_cells, owner_letter(name, id), pfn, 1ULL << order);
+	owner_settle(&cell, map, nr_cells);
+out:
 	fclose(f);
 	return text;
 }

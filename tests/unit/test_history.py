@@ -97,9 +97,9 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
     assert history.losses(records, BOUNDS) == []
     records += both("c", kills=120, resume_share=0.3)
     assert history.losses(records, BOUNDS) == [
-        "history: kills, seed 1: 120 (1.200 x none) on c, 105 (1.050 x none) on b: 1.143 times "
-        "worse, at most 1.100 (over 3 seeds it varies by 5.0%)",
-        "history: resume_share, seed 1: 0.300 (0.750 x none) on c, 0.380 (0.950 x none) on b: "
+        "history: kills, seed 1: 120 (1.200 x none) on c, 105 (1.050 x) on b: 1.143 times worse, "
+        "at most 1.100 (over 3 seeds it varies by 5.0%)",
+        "history: resume_share, seed 1: 0.300 (0.750 x none) on c, 0.380 (0.950 x) on b: "
         "1.267 times worse, at most 1.100 (over 3 seeds it varies by 5.0%)",
     ]
     assert history.losses([*records, *both("d", kills=121)], BOUNDS) == []
@@ -108,7 +108,7 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
 def test_what_was_none_at_all_is_a_loss_as_well() -> None:
     never, some, lost = both("a", kills=0), both("b", kills=1), both("c", kills=1, resume_share=0)
     assert history.losses([*never, *both("x", kills=0)], BOUNDS) == []
-    assert "kills, seed 1: 1 (0.010 x none) on b, 0 (0.000 x none) on a: inf times worse" in str(
+    assert "kills, seed 1: 1 (0.010 x none) on b, 0 (0.000 x) on a: inf times worse" in str(
         history.losses([*never, *some], BOUNDS)
     )
     assert "resume_share, seed 1: 0.000 (0.000 x none) on c" in str(
@@ -142,18 +142,15 @@ def test_the_newest_is_first_on_the_page() -> None:
 
 
 def test_a_run_is_compared_with_the_one_of_the_same_seed() -> None:
-    """And of several seeds more than half have to be worse."""
+    """Medians would be alike here."""
     before = [run("a", policy, seed) for policy in ("none", "region") for seed in (1, 2, 3)]
-    kills = {1: 80, 2: 115, 3: 120}
+    kills = {1: 80, 2: 100, 3: 120}
     now = [run("b", "none", seed) for seed in kills]
     now += [run("b", "region", seed, kills=count) for seed, count in kills.items()]
     (said,) = history.losses([*before, *now], BOUNDS)
-    assert said.startswith("history: kills, seed 2: 115 (1.150 x none) on b, 100 (1.000 x none)")
-    one, two, three = ([x for x in now if x.seed == seed] for seed in (1, 2, 3))
+    assert said.startswith("history: kills, seed 3: 120 (1.200 x none) on b, 100 (1.000 x) on a")
+    one = [x for x in now if x.seed == 1]
     assert history.losses([*before, *one], BOUNDS) == []
-    assert history.losses([*before, *three], BOUNDS) != []
-    assert history.losses([*before, *one, *three], BOUNDS) == []
-    assert history.losses([*before, *two, *three], BOUNDS) != []
 
 
 def test_commits_without_a_common_seed_are_told() -> None:

@@ -4,7 +4,6 @@ The runs are those of `make run`: RIVAL and OURS, 200 launches. They are kept in
 commit after the other, in the order in which they were added. A metric is lost where OURS is worse
 than in the run of the same seed before, both by itself and in times of RIVAL of the same commit:
 both change where the guest or the workload does, and how RIVAL finds buffers varies by chance.
-Where the two commits have several seeds in common, most of them say so.
 """
 
 from collections.abc import Sequence
@@ -87,22 +86,22 @@ def _times_worse(metric: str, before: float, now: float) -> float:
 
 
 def losses(records: Sequence[Record], bounds: dict[str, Bound]) -> list[str]:
-    """A sentence a metric that the newest commit has worse than its bound allows, in the seed that
-    is the median of those both have, and one if the commit before has no run of any of them."""
+    """A sentence a metric and seed that the newest commit has worse than its bound allows, and one
+    if the commit before has no run of any of its seeds."""
     names = commits(records)
     if len(names) < 2:
         return []
-    last, newest = (_by_seed(records, name) for name in names[-2:])
+    earlier, latest = names[-2:]
+    last, newest = (_by_seed(records, name) for name in (earlier, latest))
     common = sorted(last.keys() & newest.keys())
     if not common:
-        return [f"history: {names[-1]} and {names[-2]} have no seed in common to be compared by"]
-    found = []
-    for metric, bound in bounds.items():
-        asked = ((seed, _worse(metric, last[seed], newest[seed])) for seed in common)
-        worse = sorted((times, seed) for seed, times in asked if times is not None)
-        if worse and (middle := worse[(len(worse) - 1) // 2])[0] > bound.most:
-            found.append(_said(metric, bound, middle, last, newest))
-    return found
+        return [f"history: {latest} and {earlier} have no seed in common to be compared by"]
+    found = [
+        _loss(metric, bound, (seed, earlier, latest), last[seed], newest[seed])
+        for metric, bound in bounds.items()
+        for seed in common
+    ]
+    return [sentence for sentence in found if sentence is not None]
 
 
 def _by_seed(records: Sequence[Record], commit: str) -> dict[int, list[Record]]:
@@ -111,35 +110,28 @@ def _by_seed(records: Sequence[Record], commit: str) -> dict[int, list[Record]]:
     return {x.seed: [record for record in of_it if record.seed == x.seed] for x in of_it}
 
 
-def _worse(metric: str, last: Sequence[Record], newest: Sequence[Record]) -> float | None:
-    """How many times worse it is now, by itself and in times of RIVAL: the lesser of the two."""
+def _loss(
+    metric: str,
+    bound: Bound,
+    of: tuple[int, str, str],
+    last: Sequence[Record],
+    newest: Sequence[Record],
+) -> str | None:
+    """What is worse by more than the bound; `of` is the seed, and the commits before and now."""
     before, now = _judged(last, metric), _judged(newest, metric)
     if before is None or now is None:
         return None
-    return min(_times_worse(metric, *both) for both in zip(before, now, strict=True))
-
-
-def _said(
-    metric: str,
-    bound: Bound,
-    worse: tuple[float, int],
-    last: dict[int, list[Record]],
-    newest: dict[int, list[Record]],
-) -> str:
-    """What is worse by more than the bound; `worse` is how many times, and in which seed."""
-    times, seed = worse
+    worse = min(_times_worse(metric, *both) for both in zip(before, now, strict=True))
+    if worse <= bound.most:
+        return None
     digits = BY_NAME[metric].digits
-    then, now = (_value(of[seed], metric, digits) for of in (last, newest))
+    seed, earlier, commit = of
     return (
-        f"history: {metric}, seed {seed}: {now}, {then}: {times:.3f} times worse, at most "
-        f"{bound.most:.3f} (over {bound.measured.n} seeds it varies by {bound.measured.share:.1%})"
+        f"history: {metric}, seed {seed}: {now[0]:.{digits}f} ({now[1]:.3f} x {RIVAL}) on "
+        f"{commit}, {before[0]:.{digits}f} ({before[1]:.3f} x) on {earlier}: "
+        f"{worse:.3f} times worse, at most {bound.most:.3f} (over {bound.measured.n} seeds it "
+        f"varies by {bound.measured.share:.1%})"
     )
-
-
-def _value(records: Sequence[Record], metric: str, digits: int) -> str:
-    """OURS, in times of RIVAL, and the commit."""
-    ours, times = of_label(records, OURS, metric), times_rival(records, metric)
-    return f"{ours:.{digits}f} ({times:.3f} x {RIVAL}) on {records[0].commit}"
 
 
 def _judged(records: Sequence[Record], metric: str) -> tuple[float, float] | None:

@@ -27,13 +27,18 @@ static const char *const cohort_owner_names[] = {
 };
 static_assert(ARRAY_SIZE(cohort_owner_names) == COHORT_KEPT + 1);
 
+static unsigned long cohort_blocks_step(void)
+{
+	return 1UL << min(cohort_block_order(), COHORT_FIXED_ORDER);
+}
+
 /*
  * The first block with an owner from a frame on.  The position is a frame's number, in steps
  * of the smallest block there may be: each block is told of where its first frame lies.
  */
 static void *cohort_blocks_find(loff_t *pos)
 {
-	unsigned long step = 1UL << min(cohort_block_order(), COHORT_FIXED_ORDER);
+	unsigned long step = cohort_blocks_step();
 	unsigned long pfn = round_down((unsigned long)*pos, step);
 	unsigned long end = READ_ONCE(cohort_table)->nr << COHORT_SPAN_SHIFT;
 
@@ -58,7 +63,7 @@ static void *cohort_blocks_start(struct seq_file *m, loff_t *pos)
 
 static void *cohort_blocks_next(struct seq_file *m, void *v, loff_t *pos)
 {
-	*pos += 1UL << min(cohort_block_order(), COHORT_FIXED_ORDER);
+	*pos += cohort_blocks_step();
 	return cohort_blocks_find(pos);
 }
 

@@ -228,7 +228,7 @@ static bool cohort_packed(const struct cohort_domain *dom, enum cohort_look_for 
 /*
  * The room of a node that has most holes, or if @below is told what comes behind that, in
  * zones up to @top.  One that is to be packed does not rest.  A user has as many domains as
- * processes: requests do not look at all.
+ * processes: requests look at some of them.
  */
 static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_for what,
 					     const struct cohort_holes *below)

@@ -140,13 +140,13 @@ static bool cohort_copies_known(const struct address_space *mapping)
 	return sb->s_magic == EXT4_SUPER_MAGIC && !strcmp(sb->s_type->name, "ext4");
 }
 
-/* Neither the plain text of encrypted files, nor what is to be wiped when freed. */
+/* Of these, neither the plain text of encrypted files, nor what is to be wiped when freed. */
 static bool cohort_copies_hold(const struct address_space *mapping)
 {
 	const struct inode *inode = mapping->host;
 
-	return cohort_copies_known(mapping) && S_ISREG(inode->i_mode) &&
-	       !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) && !want_init_on_free();
+	return S_ISREG(inode->i_mode) && !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) &&
+	       !want_init_on_free();
 }
 
 static void cohort_copy_store(const struct address_space *mapping, pgoff_t index,
@@ -241,7 +241,9 @@ bool cohort_copies_written(struct address_space *mapping, loff_t pos, size_t cou
 
 	if (mapping_empty(mapping))
 		return false;
-	for (; cohort_copies_hold(mapping) && index <= last; index += COPIES_FORGET) {
+	if (!cohort_copies_known(mapping) || !cohort_copies_hold(mapping))
+		return true;
+	for (; index <= last; index += COPIES_FORGET) {
 		cohort_copies_forget(mapping, index, min(last - index + 1, COPIES_FORGET));
 		cond_resched();
 	}
