@@ -101,7 +101,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     log.setup(0)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        cohort.main(args=argv, prog_name="cohort", standalone_mode=False)
+        try:
+            cohort.main(args=argv, prog_name="cohort", standalone_mode=False)
+        finally:
+            # Here, where what goes wrong has an exit code, and not when Python ends.
+            _flush()
     except CohortError as error:
         _fail(str(error), error.exit_code)
     except click.ClickException as error:
@@ -112,9 +116,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
-        # The reader of our output went away (`cohort ... | head`): not an error, and Python must
-        # not find the pipe broken again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output went away (`cohort ... | head`): not an error.
         sys.exit(1)
     except OSError as error:
         logging.getLogger(__name__).debug("where it failed", exc_info=True)
@@ -124,6 +126,15 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         traceback.print_exc()
         _fail(_DEFECT, EXIT_DEFECT)
     sys.exit(0)
+
+
+def _flush() -> None:
+    """Write what was printed; OSError if it cannot be, and Python does not try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _fail(message: str, code: int) -> NoReturn:

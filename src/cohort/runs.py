@@ -444,7 +444,7 @@ def _check_machine_mb(policy: Policy, memory_mb: int) -> None:
     lines = [
         f"role.{name}.memory_max_mb = {limit_mb * (memory_mb - kept_mb) // (meant_mb - kept_mb)}"
         for name, limit_mb in limits.items()
-        if memory_mb > kept_mb
+        if memory_mb > kept_mb and meant_mb > kept_mb
     ]
     raise UsageError(
         f"policy {policy.name}: its sizes are those of {meant_mb} MiB, and the machine has"

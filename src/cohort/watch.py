@@ -212,7 +212,7 @@ def _free(path: Path) -> tuple[int, ...]:
 def _new_table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
     return table
 
 

@@ -48,6 +48,13 @@ def test_a_file_is_a_configuration(configs: Path, tmp_path: Path) -> None:
     assert deb.base_config(str(own), configs) == BASE
 
 
+def test_a_configuration_that_is_no_text_is_told(configs: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.config"
+    own.write_bytes(BASE.encode() + b'CONFIG_CMDLINE="\xe4"\n')
+    with pytest.raises(UsageError, match="not UTF-8 text"):
+        deb.base_config(str(own), configs)
+
+
 def test_an_unknown_name_is_told_with_the_nearest(configs: Path) -> None:
     with pytest.raises(UsageError, match="did you mean cloud-amd64"):
         deb.base_config("clowd-amd64", configs)

@@ -15,10 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from cohort import cli, errors, host, paths
+from cohort import __main__, cli, errors, host, paths
 from cohort.kernel import deb, overlay, source
+from cohort.results.rundir import RunDir
 from cohort.suites import selftests
 from cohort.verbs import doctor
+from cohort.verbs.options import make_room
+from made_runs import make_run
 from tests_support import Outcome, snapshot
 
 Cohort = Callable[..., Outcome]
@@ -438,6 +441,78 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     line = f"(sleep 2; {sys.executable} -m cohort --help; echo $? >&2) | true"
     done = subprocess.run(["sh", "-c", line], text=True, capture_output=True, check=False)
     assert done.stderr == "1\n"
+
+
+def test_output_that_cannot_be_written_is_no_success() -> None:
+    """The last of it was written when Python ended, which has no exit code of its own."""
+    line = f"{sys.executable} -m cohort --help > /dev/full"
+    done = subprocess.run(["sh", "-c", line], text=True, capture_output=True, check=False)
+    assert done.returncode == 8
+    assert "the disk is full" in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["compare", "run"])
+def test_files_are_written_though_the_reader_is_gone(
+    verb: str, own_out: Path, tmp_path: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
+    run = RunDir(make_run(tmp_path / "runs", "none"))
+    monkeypatch.setattr("cohort.runs.execute_matrix", lambda *_: [run])
+    monkeypatch.setattr(f"cohort.verbs.{verb}.show", gone)
+    reports = ("--report", tmp_path / "page.html") if verb == "compare" else ()
+    done = cohort(verb, "none", "--perfetto", tmp_path / "trace", *reports)
+    assert (done.code, (tmp_path / "trace").is_file()) == (1, True), done.stderr
+    assert (tmp_path / "page.html").is_file() == bool(reports)
+
+
+def test_ctrl_c_while_the_lab_is_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupts:
+        """An import that Ctrl-C ends."""
+
+        def find_spec(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "cohort.cli")
+    monkeypatch.delattr("cohort.cli")
+    monkeypatch.setattr(sys, "meta_path", [Interrupts()])
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "cohort: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("compare", "none", "--report", "x", "--perfetto", "x"), "two files to be written are x"),
+        (("compare", "none", "--report", "x", "--perfetto", "./x"), "two files to be written"),
+        (("suite", "stress-ng-vm", "--junit", "x", "--ktap", "x"), "two files to be written are x"),
+        (("compare", "none", "--report", ""), "a file to be written has no name"),
+        (("run", "none", "--perfetto", ""), "a file to be written has no name"),
+        (("report", "run", "-o", ""), "a file to be written has no name"),
+    ],
+)
+def test_a_file_that_would_be_lost_is_told_before_anything_is_run(
+    words: tuple[str, ...],
+    what: str,
+    own_out: Path,
+    tmp_path: Path,
+    cohort: Cohort,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cohort.suites.root.check", lambda *_: None)
+    done = cohort(*words)
+    assert (done.code, what in done.stderr) == (2, True), done.stderr
+    assert list(tmp_path.glob("x*")) == []
+
+
+def test_two_files_may_be_one_device() -> None:
+    make_room(Path("/dev/null"), Path("/dev/null"))
 
 
 def test_a_defect_of_the_lab_is_no_answer(

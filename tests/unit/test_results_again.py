@@ -340,6 +340,7 @@ def test_nothing_is_run_that_could_not_be_kept(
         ("history", "cohort results history --last"),
         ("odd", "`cohort doctor --fix` leaves no runs to keep"),
         ("gone", "there are no records 'gone'"),
+        ("smal", "did you mean small?"),
     ):
         done = cohort("results", "again", "small", name)
         assert (done.code, said in done.stderr, same_runs) == (2, True, []), done.stderr

@@ -220,7 +220,25 @@ def test_a_directory_that_is_named_twice_is_one_run(
     assert f"two runs of none with seed 1: {run}, {other}" in said
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"policy": "none", "seed": "one"}'])
+def test_a_record_with_a_word_for_a_number_is_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, out: Path
+) -> None:
+    run = make_run(tmp_path, "none")
+    path = run / "records.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[2] = lines[2].replace('"n": 1,', '"n": "one",')
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert cohort(monkeypatch, "report", run) == 1
+    assert f"{path}: record " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "{}", '{"policy": "none", "seed": "one"}'),
+        '{"policy": "none", "seed": 1, "workload": "phone-2g", "memory_mb": "2 GiB"}',
+    ],
+)
 def test_a_run_that_does_not_say_what_it_is(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

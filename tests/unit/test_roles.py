@@ -137,6 +137,14 @@ def test_a_policy_whose_sizes_are_of_another_machine_is_refused(tmp_path: Path) 
         runs.check_run(replace(chosen, memory_mb=400))
 
 
+def test_a_policy_that_protects_all_of_its_machine_has_no_sizes_for_another(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    low, limit = "role.trusted.memory_low_mb = 1024", "role.untrusted.memory_max_mb = 512"
+    mine.write_text("\n".join(['title = "mine"', "machine_mb = 1024", low, limit]))
+    with pytest.raises(UsageError, match="sizes are those of 1024 MiB, .* has 2048"):
+        runs.check_run(replace(spec("memcg-max", "vnode-pressure"), policy=load_policy(mine)))
+
+
 def test_the_machine_of_a_policy_is_no_part_of_a_run() -> None:
     """Runs that were made before policies named it are runs of the same policy."""
     policy = load_policy("memcg-max")

@@ -137,6 +137,15 @@ def test_a_sweep_makes_columns(study: Study) -> None:
     )
 
 
+def test_a_sweep_fills_keys(tmp_path: Path) -> None:
+    content = TEXT.replace(
+        'label = "order {order}"', 'label = "order {order}"\nsysctl = { "vm.x{order}" = 1 }'
+    )
+    assert {"vm.x8": 1} in [
+        column.sysctl for column in load_study(write(tmp_path, content)).columns
+    ]
+
+
 def test_the_command_shortens_and_never_lengthens(tmp_path: Path) -> None:
     young = TEXT.replace('policy = "none"', 'policy = "none"\nlaunches = 10', 1)
     study = load_study(write(tmp_path, young))
@@ -210,6 +219,7 @@ def test_what_a_column_asks_for_is_told_with_its_label(
         ("cpus = [4]", "", "run.1", "nothing fills {cpus}"),
         ('label = "order {order}"', 'label = "none"', "run", "two columns"),
         ("seeds = [1, 2, 3]", "seeds = []", "seeds", "at least 1"),
+        ("seeds = [1, 2, 3]", "seeds = [1, 2, 1]", "seeds", "1 is there twice"),
         ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "../x"', "name", "no slash"),
         ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "a/b"', "name", "no slash"),
         ('kind = "bars"', 'kind = "pie"', "picture.kind", "'bars'"),

@@ -48,6 +48,9 @@ def test_accepted(word: str) -> None:
             for x in ("", "9,4", "4,9,0", "9,4,1", "10,4,0", "9,4,0,", "9,0,0", "9 4 0")
         ),
         ("cohort.cpb_order=0", "not a number from 1 to 4"),
+        (f"cohort.cpb_order={'1' * 5000}", "not a number from 1 to 4"),
+        (f"cohort.pcpa={'1' * 5000}M", "not a size"),
+        (f"cohort.vnode=a:{'1' * 5000}M,b:rest", "a node is NAME:SIZE"),
         ("cohort.cpb_order=5", "not a number from 1 to 4"),
         ("cohort.cpb_order=-1", "not a number from 1 to 4"),
         ("cohort.cpb_order=02", "not a number from 1 to 4"),

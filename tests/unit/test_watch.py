@@ -118,6 +118,14 @@ def test_an_area_and_nodes_have_tables_of_their_own(machine: Path) -> None:
     assert watch.read(machine, 1.0).area == {}
 
 
+@pytest.mark.parametrize("width", [20, 40, 64])
+def test_a_narrow_terminal_cuts_no_number(width: int, machine: Path) -> None:
+    """An ellipsis stood in the place of the last digits."""
+    said = io.StringIO()
+    Console(file=said, width=width).print(watch.screen(watch.read(machine, 1.0), None))
+    assert "\u2026" not in said.getvalue()
+
+
 def test_a_device_whose_pages_are_larger(machine: Path) -> None:
     """Sizes are by the device's pages, not by those of the machine that asks."""
     path = machine / "proc/zoneinfo"

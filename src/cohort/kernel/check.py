@@ -112,7 +112,7 @@ def _configure(mirror: Path, out: Path, arch: Arch, spec: KernelSpec, own: Path 
     if own is None:
         build.configure(mirror, out, arch, requests)
         return
-    host.write_text(out / ".config", own.read_text() + config.render(requests))
+    host.write_text(out / ".config", config.read(own) + config.render(requests))
     done = host.run(
         [*build.make_command(mirror, out, arch), "olddefconfig"], env=build.environment()
     )

@@ -18,6 +18,16 @@ class Request:
     where: str
 
 
+def read(path: Path) -> str:
+    """A configuration of the user's own; UsageError for a file that is no text in UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path}: not UTF-8 text: {error}", "iconv -f latin1 -t utf-8 makes it such"
+        ) from error
+
+
 def parse(text: str, name: str) -> dict[str, Request]:
     """The symbols a fragment asks for; UsageError names the line that is no request."""
     found = {}

@@ -50,7 +50,7 @@ def base_config(name: str, where: Path = CONFIGS) -> str:
     Raises MissingTool where the distribution's package is missing, UsageError for an unknown name.
     """
     if Path(name).is_file():
-        return Path(name).read_text()
+        return config.read(Path(name))
     known = flavours(where)
     if not known:
         raise MissingTool(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cohort import host
+from cohort import host, named
 from cohort.errors import Failed, UsageError
 from cohort.results.experiments import Number
 from cohort.results.runs import ONE_BUILD, Result
@@ -151,7 +151,9 @@ def read_set(path: Path) -> list[Record]:
             lines = list(file)
     except FileNotFoundError as error:
         raise NoRecords(
-            f"there are no records {path.stem!r}", f"make them: cohort results add {path.stem}"
+            f"there are no records {path.stem!r}",
+            named.near(path.stem, set_names(path.parent))
+            or f"make them: cohort results add {path.stem}",
         ) from error
     return parse_set(path, lines)
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from cohort.errors import UsageError
+from cohort.errors import Failed, GuestError, UsageError
 from cohort.kept import used
 from cohort.results.experiments import Number
 from cohort.results.metrics import compute_metrics
+from cohort.results.record_schema import check_file
 from cohort.results.series import Series, compute_series
 from cohort.units import PAGE
 
@@ -37,6 +38,13 @@ the options that ask for them."""
 MUST_MATCH = ("workload", *ONE_PHONE, *OF_GUESTS, *ASKED)
 """Keys of meta.json that runs in one table have in common, whichever kernels their policies name.
 """
+KINDS = {
+    **dict.fromkeys(("arch", "accel", "workload_digest", "guest_id", "kernel_id", "qemu"), str),
+    **dict.fromkeys(("page_size", "memory_mb", "cpus", "launches"), int),
+    **dict.fromkeys(("cmdline", "policy_cmdline", "kernel_configs"), list),
+    **dict.fromkeys(("versions", "storage"), dict),
+}
+"""What a meta.json has there, if it does."""
 OLDER: dict[str, str | int] = {"arch": "x86_64", "page_size": PAGE}
 """Some of them, and what each was before runs said so."""
 
@@ -79,16 +87,23 @@ def measure(run: FinishedRun) -> Result:
     meta.json that does not say what was run."""
     used(run.path)
     meta = run.meta
-    try:
-        policy, seed, workload = str(meta["policy"]), int(meta["seed"]), str(meta["workload"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"{run.path / 'meta.json'}: not what a run leaves: {error!r}",
-            "make the run again, or leave it out",
-        ) from error
+    said = {key: kind for key, kind in KINDS.items() if key in meta}
+    check_meta(run.path / "meta.json", meta, said | {"policy": str, "seed": int, "workload": str})
     records = list(run.records())
-    metrics, series = compute_metrics(records), compute_series(records)
-    return Result(policy, seed, workload, metrics, series, meta, run.path)
+    try:
+        metrics, series = compute_metrics(records), compute_series(records)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        _check_records(run.path / "records.jsonl")
+        raise
+    return Result(meta["policy"], meta["seed"], meta["workload"], metrics, series, meta, run.path)
+
+
+def _check_records(path: Path) -> None:
+    """Failed for the first record that is not as the schema has it."""
+    try:
+        check_file(path)
+    except GuestError as error:
+        raise Failed(f"{path}: {error}", "make the run again, or leave it out") from error
 
 
 def check_meta(path: Path, meta: Mapping[str, Any], kinds: Mapping[str, type]) -> None:

@@ -79,7 +79,7 @@ def _fill(value: Any, places: Mapping[str, Value]) -> Any:
     if isinstance(value, list):
         return [_fill(x, places) for x in value]
     if isinstance(value, dict):
-        return {key: _fill(x, places) for key, x in value.items()}
+        return {_fill(key, places): _fill(x, places) for key, x in value.items()}
     return value
 
 
@@ -184,6 +184,12 @@ class Study(Strict):
     def columns(self) -> list[Column]:
         """Every column, sweeps expanded."""
         return [column for run in self.run for column in run.expand()]
+
+    @model_validator(mode="after")
+    def _seeds_are_different(self) -> Self:
+        if twice := [x for x in self.seeds if self.seeds.count(x) > 1]:
+            raise ValueError(f"seeds: {twice[0]} is there twice, and its run would count twice")
+        return self
 
     @model_validator(mode="after")
     def _labels_are_there(self) -> Self:

@@ -72,11 +72,12 @@ def command(
     results = [measure(run) for run in done]
     check_comparable(results, force, built_now=True)
     calls.remember(done, export.COMPARE)
-    show(results, as_json, full)
+    # Before anything is printed: the reader of that may have gone away.
     if report is not None:
         host.write_text(report, render_report(results, calls.under_way()))
         click.echo(f"report: {report.absolute()}", err=True)
     write_perfetto(done, perfetto)
+    show(results, as_json, full)
     return done  # for `cohort results again`
 
 

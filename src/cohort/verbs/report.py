@@ -44,7 +44,7 @@ def command(
             "name run directories or say --last, one of the two",
             "cohort report --last, for the runs of the last `cohort compare`",
         )
-    output = (output or paths.out_dir() / "report.html").absolute()
+    output = output or paths.out_dir() / "report.html"
     make_room(output, None if pictures is None else pictures / "picture.svg")
     results = _measure(export.recall() if last else runs)
     check_comparable(results, force)
@@ -52,7 +52,7 @@ def command(
     if pictures is not None:
         for name, svg in draw_all(results).items():
             host.write_text(pictures / f"{name}.svg", svg)
-    click.echo(output)
+    click.echo(output.absolute())
 
 
 def _measure(directories: Sequence[Path]) -> "list[Result]":

@@ -119,8 +119,9 @@ def command(
     with engine(cluster, verify_share, repeats=repeats) as where, progress() as board:
         update = board.task(f"{policy} on {workload}, launches")
         done = runs.execute_matrix(specs, jobs, update, where)
-    show(done, as_json)
+    # Before anything is printed: the reader of that may have gone away.
     write_perfetto(done, perfetto)
+    show(done, as_json)
 
 
 def with_kernel(config: str | None, options: dict[str, Any]) -> dict[str, Any]:
