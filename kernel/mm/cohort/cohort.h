@@ -488,7 +488,7 @@ unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
 			     struct list_head *list, bool may_wait);
 bool cohort_compact_block(struct cohort_room *room, bool may_wait,
 			  unsigned int *blocks, unsigned int *moved);
-unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most);
+unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most, bool full);
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, unsigned int most);
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
 void cohort_compact_work(struct work_struct *work);

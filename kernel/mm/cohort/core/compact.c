@@ -436,20 +436,21 @@ static struct cohort_block *cohort_first_old(struct cohort_room *room, unsigned 
  * cohort_room_relieve() - give the emptiest blocks of a room up
  * @room: the room
  * @most: how many
+ * @full: also those that are mostly in use
  *
  * For blocks that packing would not bring home, since something in them is pinned: what is
  * free around that is no use to the owner that is worth keeping it from others.
  *
  * Return: how many; of pages that packing can move, only such that are free by more than half,
- * or that have just been emptied in vain.
+ * or that have just been emptied in vain, or @full ones.
  */
-unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most)
+unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most, bool full)
 {
 	unsigned int nr = 0, last = 0;
 	unsigned long flags;
 	int b;
 
-	if (!cohort_unmovable(room->dom))
+	if (!full && !cohort_unmovable(room->dom))
 		last = cohort_bucket(cohort_pages() / 2, cohort_block_order());
 	spin_lock_irqsave(&room->zone->lock, flags);
 	for (b = COHORT_BUCKETS - 1; b && nr < most; b--) {

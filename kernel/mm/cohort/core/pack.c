@@ -50,7 +50,8 @@
  * @fails: runs in a row that brought no block home
  * @relief: the same as @next for what owners have too much of: where nothing cures that,
  *	whole blocks are to be made all the same
- * @vain: runs in a row that gave none of that up
+ * @vain: runs in a row that gave none of that up; with COHORT_PACK_DEFER of them, what many
+ *	processes have a little of each is given up, too
  */
 struct cohort_packer {
 	struct work_struct work;
@@ -211,18 +212,27 @@ static bool cohort_fewer_holes(const struct cohort_holes *a, const struct cohort
 
 /*
  * What a room is looked for: to pack it, for a request, as whole blocks are few, or holes many;
- * or to give blocks up.
+ * or to give blocks up: those that are mostly free, or in the end all.
  */
 enum cohort_look_for {
-	COHORT_FOR_REQUEST, COHORT_FOR_BLOCKS, COHORT_FOR_HOLES, COHORT_FOR_RELIEF,
+	COHORT_FOR_REQUEST, COHORT_FOR_BLOCKS, COHORT_FOR_HOLES, COHORT_FOR_RELIEF, COHORT_FOR_ALL,
 };
 
 /* The cache is swept by reclaim, which also drops pages: it is packed where none is asked for. */
 static bool cohort_packed(const struct cohort_domain *dom, enum cohort_look_for what)
 {
-	return what == COHORT_FOR_RELIEF ||
+	return what >= COHORT_FOR_RELIEF ||
 	       (!cohort_unmovable(dom) &&
 		(what == COHORT_FOR_HOLES || dom->kind != COHORT_CACHE));
+}
+
+/* From how many holes on a room is looked at? */
+static unsigned long cohort_least_holes(enum cohort_look_for what)
+{
+	if (what == COHORT_FOR_ALL)
+		return 1;
+	/* Of a block that is mostly free there is something to be given up. */
+	return cohort_pages() >> (what == COHORT_FOR_RELIEF);
 }
 
 /*
@@ -234,8 +244,7 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 					     const struct cohort_holes *below)
 {
 	unsigned int i, left = what == COHORT_FOR_REQUEST ? COHORT_PACK_LOOKS : UINT_MAX;
-	/* Of a block that is mostly free there is something to be given up. */
-	struct cohort_holes most = { .nr = cohort_pages() >> (what == COHORT_FOR_RELIEF) };
+	struct cohort_holes most = { .nr = cohort_least_holes(what) };
 	struct cohort_room *found = NULL;
 	struct cohort_domain *dom;
 
@@ -253,7 +262,7 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 				holes.nr = READ_ONCE(room->nr_free);
 			if (cohort_fewer_holes(&holes, &most) ||
 			    (below && !cohort_fewer_holes(&holes, below)) ||
-			    (what != COHORT_FOR_RELIEF &&
+			    (what < COHORT_FOR_RELIEF &&
 			     time_before(jiffies, READ_ONCE(room->retry))))
 				continue;
 			most = holes;
@@ -381,17 +390,16 @@ static struct cohort_room *cohort_pack_next(int nid, bool excess)
  * Memory that a process has freed around pages that are pinned is free, but only for what
  * breaches; and reclaim would go on in front of it.
  */
-static unsigned int cohort_pack_relieve(int nid, unsigned long end)
+static unsigned int cohort_pack_relieve(int nid, enum cohort_look_for what, unsigned long end)
 {
 	unsigned int nr = 0, rounds = COHORT_PACK_ROUNDS, given;
 	struct cohort_holes below = { .nr = ULONG_MAX };
 	struct cohort_room *room;
 
 	while (rounds-- && time_before(jiffies, end) && cohort_node_excess(nid) &&
-	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, COHORT_FOR_RELIEF,
-						&below))) {
-		given = cohort_room_relieve(room, COHORT_RELIEF);
-		/* Its blocks are in use by more than half: the next one. */
+	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, what, &below))) {
+		given = cohort_room_relieve(room, COHORT_RELIEF, what == COHORT_FOR_ALL);
+		/* Its blocks are in use by more than half, or it has none left: the next one. */
 		if (!given) {
 			below.nr = READ_ONCE(room->nr_free);
 			below.room = room;
@@ -411,7 +419,8 @@ static unsigned int cohort_pack_run(struct cohort_packer *packer, bool excess)
 
 	cohort_pack_drain();
 	if (excess)
-		home = cohort_pack_relieve(packer->nid, end);
+		home = cohort_pack_relieve(packer->nid, packer->vain == COHORT_PACK_DEFER ?
+					   COHORT_FOR_ALL : COHORT_FOR_RELIEF, end);
 	while (rounds-- && time_before(jiffies, end) && cohort_packing() &&
 	       (room = cohort_pack_next(packer->nid, excess))) {
 		home += cohort_pack_room(room, true);

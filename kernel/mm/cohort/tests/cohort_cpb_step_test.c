@@ -345,7 +345,9 @@ static void cohort_cpb_test_relieve_strangers(struct kunit *test)
 	LIST_HEAD(pieces);
 
 	cohort_cpb_test_strangers(test, &pieces);
-	KUNIT_EXPECT_EQ(test, cohort_room_relieve(cohort_test_room(test), UINT_MAX), 0);
+	KUNIT_EXPECT_EQ(test, cohort_room_relieve(cohort_test_room(test), UINT_MAX, false), 0);
+	/* In the end the tenth is, for the two that are free in it. */
+	KUNIT_EXPECT_EQ(test, cohort_room_relieve(cohort_test_room(test), UINT_MAX, true), 1);
 	cohort_test_release(&pieces, cohort_buddy_give);
 }
 

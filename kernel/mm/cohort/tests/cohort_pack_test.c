@@ -124,7 +124,7 @@ static void cohort_pack_test_relieves_unmovable(struct kunit *test)
 		}
 	cohort_domain_drain(dom);
 	blocks = cohort_domain_blocks(dom);
-	given = cohort_room_relieve(cohort_pack_test_largest(dom), 4);
+	given = cohort_room_relieve(cohort_pack_test_largest(dom), 4, false);
 	KUNIT_EXPECT_GT(test, given, 0);
 	KUNIT_EXPECT_EQ(test, cohort_domain_blocks(dom), blocks - given);
 	for (i = 0; i < nr; i++)
@@ -223,6 +223,39 @@ static void cohort_pack_test_excess_is_packed(struct kunit *test)
 	cohort_pack_test_excess(zone, 1);
 	/* The last runs may have put it off. */
 	for (i = 0; i < 70 && cohort_domain_blocks(dom) >= before; i++) {
+		cohort_pack_wake(zone->zone_pgdat);
+		flush_workqueue(cohort_wq);
+		msleep(60);
+	}
+	after = cohort_domain_blocks(dom);
+	cohort_pack_test_excess(zone, -1);
+	WRITE_ONCE(cohort_headroom, headroom);
+	KUNIT_EXPECT_LT(test, after, before);
+}
+
+/* A little that each of many has is too little to be packed, and is given up in the end. */
+static void cohort_pack_test_excess_of_many(struct kunit *test)
+{
+	unsigned int i, pages = 3 * cohort_pages(), before, after;
+	unsigned long headroom = cohort_headroom, addr = cohort_test_map(test, pages);
+	struct cohort_domain *dom;
+	struct zone *zone;
+
+	cohort_test_grow_up(test);
+	cohort_test_touch(test, addr, pages);
+	for (i = 0; i < pages; i++)
+		if (i % 16 == 0)
+			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	lru_add_drain_all();
+	dom = current->mm->cohort;
+	cohort_domain_drain(dom);
+	KUNIT_ASSERT_LT(test, cohort_domain_free(dom), cohort_pages());
+	before = cohort_domain_blocks(dom);
+	zone = cohort_pack_test_largest(dom)->zone;
+	WRITE_ONCE(cohort_headroom, 0);
+	cohort_pack_test_excess(zone, 1);
+	/* First what others have more of is tried, and then less and less often. */
+	for (i = 0; i < 300 && cohort_domain_blocks(dom) >= before; i++) {
 		cohort_pack_wake(zone->zone_pgdat);
 		flush_workqueue(cohort_wq);
 		msleep(60);
@@ -351,6 +384,7 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_no_first_block),
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_in_vain),
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_is_packed),
+	KUNIT_CASE_SLOW(cohort_pack_test_excess_of_many),
 	KUNIT_CASE(cohort_pack_test_one),
 	KUNIT_CASE(cohort_pack_test_last_blocks),
 	KUNIT_CASE(cohort_pack_test_balloon),

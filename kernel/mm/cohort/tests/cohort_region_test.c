@@ -81,11 +81,16 @@ static void cohort_region_test_cache_not_unevictable(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE));
 }
 
-static void cohort_region_test_cache_not_unmovable(struct kunit *test)
+/* Nor is a page that is written the kernel's own, however a file system asks for it. */
+static void cohort_region_test_cache_asked_unmovable(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
 
-	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER));
+	KUNIT_EXPECT_PTR_EQ(test, cohort_region_cache(mapping, GFP_NOFS | __GFP_WRITE),
+			    cohort_region_domain(COHORT_CACHE));
+	mapping_set_gfp_mask(mapping, GFP_NOFS);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_region_cache(mapping, GFP_NOFS),
+			    cohort_region_domain(COHORT_METADATA));
 }
 
 /* Pages of an area of vmalloc that are in a domain of this kind. */
@@ -606,7 +611,7 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_domain),
 	KUNIT_CASE(cohort_region_test_buffer_domain),
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
-	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
+	KUNIT_CASE(cohort_region_test_cache_asked_unmovable),
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
 	KUNIT_CASE(cohort_region_test_more),
 	KUNIT_CASE(cohort_region_test_small_area),

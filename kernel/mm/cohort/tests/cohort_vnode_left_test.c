@@ -205,19 +205,27 @@ static void cohort_vnode_test_moves(struct kunit *test)
 #endif
 }
 
-/* What a process swaps out while it reclaims stays in its role; a thread of the kernel has none. */
+/*
+ * What a process swaps out while it reclaims stays in its role; what it writes to a disk of
+ * compressed memory need not, and a thread of the kernel has no role.
+ */
 static void cohort_vnode_test_swaps(struct kunit *test)
 {
 	struct cohort_vnode *vn = &cohort_vnode_test_wide;
-	nodemask_t *nodes;
+	nodemask_t *nodes, *written;
+	unsigned int flags;
 
 	if (cohort_nr_vnodes)
 		kunit_skip(test, "there is a layout");
 	cohort_vnode_set_default(vn);
 	KUNIT_EXPECT_NULL(test, cohort_vnode_swap_nodes());
 	cohort_vnode_test_process(true);
+	written = cohort_vnode_swap_nodes();
+	flags = memalloc_noreclaim_save();
 	nodes = cohort_vnode_swap_nodes();
+	memalloc_noreclaim_restore(flags);
 	cohort_vnode_test_process(false);
+	KUNIT_EXPECT_NULL(test, written);
 	KUNIT_EXPECT_PTR_EQ(test, nodes, &vn->nodes);
 	cohort_vnode_set_default(NULL);
 }

@@ -350,9 +350,10 @@ static bool cohort_vnode_refused(gfp_t gfp)
 /**
  * cohort_vnode_swap_nodes() - which nodes hold what the running context swaps out to memory
  *
- * A process that reclaims does so in its own node, kswapd in the one it is for.
+ * A process that reclaims does so in its own node, kswapd in the one it is for.  One that writes
+ * to compressed memory as to a disk may be in the middle of a transaction.
  *
- * Return: the nodes of that role; NULL, all, for other threads of the kernel.
+ * Return: the nodes of that role; NULL, all, for what does not reclaim.
  */
 nodemask_t *cohort_vnode_swap_nodes(void)
 {
@@ -362,7 +363,8 @@ nodemask_t *cohort_vnode_swap_nodes(void)
 		const struct pglist_data *pgdat = kthread_data(current);
 
 		vn = cohort_vnode_of_node(pgdat->node_id);
-	} else if (in_task() && current->mm && !(current->flags & PF_KTHREAD)) {
+	} else if (in_task() && current->mm &&
+		   (current->flags & (PF_KTHREAD | PF_MEMALLOC)) == PF_MEMALLOC) {
 		vn = cohort_vnode_current();
 	}
 	return vn ? &vn->nodes : NULL;
