@@ -200,70 +200,61 @@ static void cohort_pack_test_excess_in_vain(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, drained);
 }
 
-/* Holes that are not worth giving a block up for are packed while owners have too much. */
-static void cohort_pack_test_excess_is_packed(struct kunit *test)
+/* Does a domain have fewer blocks after so many runs, while owners have too much? */
+static bool cohort_pack_test_loses_blocks(struct cohort_domain *dom, unsigned int runs)
 {
-	unsigned int i, pages = 8 * cohort_pages(), before, after;
-	unsigned long headroom = cohort_headroom, addr = cohort_test_map(test, pages);
-	struct cohort_domain *dom;
-	struct zone *zone;
+	unsigned long headroom = cohort_headroom, before = cohort_domain_blocks(dom);
+	struct zone *zone = cohort_pack_test_largest(dom)->zone;
+	bool fewer = false;
+
+	WRITE_ONCE(cohort_headroom, 0);
+	cohort_pack_test_excess(zone, 1);
+	while (!fewer && runs--) {
+		cohort_pack_wake(zone->zone_pgdat);
+		flush_workqueue(cohort_wq);
+		msleep(60);
+		fewer = cohort_domain_blocks(dom) < before;
+	}
+	cohort_pack_test_excess(zone, -1);
+	WRITE_ONCE(cohort_headroom, headroom);
+	return fewer;
+}
+
+/* A process of whose pages @holes of @of are free again.  Return: its domain. */
+static struct cohort_domain *cohort_pack_test_holes(struct kunit *test, unsigned int pages,
+						    unsigned int of, unsigned int holes)
+{
+	unsigned long addr = cohort_test_map(test, pages);
+	unsigned int i;
 
 	cohort_test_grow_up(test);
 	cohort_test_touch(test, addr, pages);
 	for (i = 0; i < pages; i++)
-		if (i % 8 < 3)
+		if (i % of < holes)
 			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
 	lru_add_drain_all();
-	dom = current->mm->cohort;
-	cohort_domain_drain(dom);
-	before = cohort_domain_blocks(dom);
-	KUNIT_ASSERT_GT(test, before, 4);
-	zone = cohort_pack_test_largest(dom)->zone;
-	WRITE_ONCE(cohort_headroom, 0);
-	cohort_pack_test_excess(zone, 1);
+	cohort_domain_drain(current->mm->cohort);
+	return current->mm->cohort;
+}
+
+/* Holes that are not worth giving a block up for are packed while owners have too much. */
+static void cohort_pack_test_excess_is_packed(struct kunit *test)
+{
+	struct cohort_domain *dom = cohort_pack_test_holes(test, 8 * cohort_pages(), 8, 3);
+
+	KUNIT_ASSERT_GT(test, cohort_domain_blocks(dom), 4);
 	/* The last runs may have put it off. */
-	for (i = 0; i < 70 && cohort_domain_blocks(dom) >= before; i++) {
-		cohort_pack_wake(zone->zone_pgdat);
-		flush_workqueue(cohort_wq);
-		msleep(60);
-	}
-	after = cohort_domain_blocks(dom);
-	cohort_pack_test_excess(zone, -1);
-	WRITE_ONCE(cohort_headroom, headroom);
-	KUNIT_EXPECT_LT(test, after, before);
+	KUNIT_EXPECT_TRUE(test, cohort_pack_test_loses_blocks(dom, 70));
 }
 
 /* A little that each of many has is too little to be packed, and is given up in the end. */
 static void cohort_pack_test_excess_of_many(struct kunit *test)
 {
-	unsigned int i, pages = 3 * cohort_pages(), before, after;
-	unsigned long headroom = cohort_headroom, addr = cohort_test_map(test, pages);
-	struct cohort_domain *dom;
-	struct zone *zone;
+	struct cohort_domain *dom = cohort_pack_test_holes(test, 3 * cohort_pages(), 16, 1);
 
-	cohort_test_grow_up(test);
-	cohort_test_touch(test, addr, pages);
-	for (i = 0; i < pages; i++)
-		if (i % 16 == 0)
-			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
-	lru_add_drain_all();
-	dom = current->mm->cohort;
-	cohort_domain_drain(dom);
 	KUNIT_ASSERT_LT(test, cohort_domain_free(dom), cohort_pages());
-	before = cohort_domain_blocks(dom);
-	zone = cohort_pack_test_largest(dom)->zone;
-	WRITE_ONCE(cohort_headroom, 0);
-	cohort_pack_test_excess(zone, 1);
 	/* First what others have more of is tried, and then less and less often. */
-	for (i = 0; i < 300 && cohort_domain_blocks(dom) >= before; i++) {
-		cohort_pack_wake(zone->zone_pgdat);
-		flush_workqueue(cohort_wq);
-		msleep(60);
-	}
-	after = cohort_domain_blocks(dom);
-	cohort_pack_test_excess(zone, -1);
-	WRITE_ONCE(cohort_headroom, headroom);
-	KUNIT_EXPECT_LT(test, after, before);
+	KUNIT_EXPECT_TRUE(test, cohort_pack_test_loses_blocks(dom, 300));
 }
 
 static unsigned long cohort_pack_test_headroom(void)
@@ -309,25 +300,16 @@ static void cohort_pack_test_marks(struct kunit *test)
 /* What finds no block gets one that is packed for it, of the holes that processes have. */
 static void cohort_pack_test_one(struct kunit *test)
 {
-	unsigned int i, pages = 8 * cohort_pages(), before;
-	unsigned long addr = cohort_test_map(test, pages);
-	struct cohort_room *room;
+	struct cohort_domain *dom = cohort_pack_test_holes(test, 8 * cohort_pages(), 4, 3);
+	struct cohort_room *room = cohort_pack_test_largest(dom);
+	unsigned int i, before = cohort_domain_blocks(dom);
 
-	cohort_test_grow_up(test);
-	cohort_test_touch(test, addr, pages);
-	room = cohort_pack_test_largest(current->mm->cohort);
 	KUNIT_ASSERT_NOT_NULL(test, room);
-	for (i = 0; i < pages; i++)
-		if (i % 4)
-			do_madvise(current->mm, addr + i * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
-	lru_add_drain_all();
-	cohort_domain_drain(room->dom);
-	before = cohort_domain_blocks(room->dom);
 	/* Others may have more holes than it. */
-	for (i = 0; i < 64 && cohort_domain_blocks(room->dom) == before; i++)
+	for (i = 0; i < 64 && cohort_domain_blocks(dom) == before; i++)
 		if (!cohort_pack_one(zone_to_nid(room->zone), MAX_NR_ZONES - 1))
 			break;
-	KUNIT_EXPECT_LT(test, cohort_domain_blocks(room->dom), before);
+	KUNIT_EXPECT_LT(test, cohort_domain_blocks(dom), before);
 	KUNIT_EXPECT_FALSE(test, current->flags & PF_MEMALLOC);
 }
 

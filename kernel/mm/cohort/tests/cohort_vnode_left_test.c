@@ -302,6 +302,27 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 	cohort_vnode_test_layout_end();
 }
 
+/* What is demoted goes to a slower node of its role or stays. */
+static void cohort_vnode_test_demoted(struct kunit *test)
+{
+	const int other = MAX_NUMNODES - 1;
+	nodemask_t both = nodemask_of_node(other);
+	nodemask_t *away, *second, *within;
+	struct cohort_vnode *vn;
+
+	if (!other)
+		kunit_skip(test, "one node");
+	vn = cohort_vnode_test_layout(test);
+	away = __cohort_vnode_target(MR_DEMOTION, vn->nid, other, NULL);
+	node_set(other, vn->nodes);
+	within = __cohort_vnode_target(MR_DEMOTION, vn->nid, other, NULL);
+	second = __cohort_vnode_target(MR_DEMOTION, vn->nid, other, &both);
+	cohort_vnode_test_layout_end();
+	KUNIT_EXPECT_TRUE(test, away && nodes_empty(*away));
+	KUNIT_EXPECT_NULL(test, within);
+	KUNIT_EXPECT_TRUE(test, second && nodes_empty(*second));
+}
+
 static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
 	KUNIT_CASE(cohort_vnode_test_confined),
@@ -311,6 +332,7 @@ static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_swaps),
 	KUNIT_CASE(cohort_vnode_test_unbound),
 	KUNIT_CASE(cohort_vnode_test_offlined),
+	KUNIT_CASE(cohort_vnode_test_demoted),
 	{}
 };
 

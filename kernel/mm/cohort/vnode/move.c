@@ -33,6 +33,9 @@ static bool cohort_vnode_has_room(const struct cohort_vnode *vn)
 	return false;
 }
 
+/* The nodes of a page that is to stay where it is. */
+static nodemask_t cohort_vnode_nowhere;
+
 /**
  * __cohort_vnode_target() - where a page goes that is moved
  * @reason: enum migrate_reason
@@ -43,7 +46,9 @@ static bool cohort_vnode_has_room(const struct cohort_vnode *vn)
  * The role of the process that asked is another's: for a contiguous piece say, or for pages of
  * a process that it sends away, whose node was looked at in __cohort_vnode_sent().  Pages of
  * memory that goes offline stay with their role while that has room, and then find some
- * elsewhere, whichever role the task has: that would be tried for ever.
+ * elsewhere, whichever role the task has: that would be tried for ever.  A page is demoted to
+ * the slower node that was named if its role has that, and to none else: which of the others
+ * are of the role @nodemask has no room to say.
  *
  * Return: the nodes of its role, or @nodemask; also where the kernel moves it, and the task's
  * cpuset has none of them.  For memory that goes offline all nodes instead, from @from on.
@@ -55,6 +60,8 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 
 	if (reason == MR_MEMORY_HOTPLUG)
 		return vn && cohort_vnode_has_room(vn) ? &vn->nodes : &node_states[N_MEMORY];
+	if (reason == MR_DEMOTION && vn && (nodemask || !node_isset(to, vn->nodes)))
+		return &cohort_vnode_nowhere;
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
 		    reason != MR_SYSCALL))
 		return nodemask;
