@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -130,10 +130,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def _flush() -> None:
     """Write what was printed; OSError if it cannot be, and Python does not try again at its end."""
+    stdout: TextIO | None = sys.stdout  # None where the shell has closed it
+    if stdout is None:
+        return
     try:
-        sys.stdout.flush()
+        stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
         raise
 
 

@@ -452,6 +452,12 @@ def test_output_that_cannot_be_written_is_no_success() -> None:
     assert "Exception ignored" not in done.stderr
 
 
+def test_no_output_at_all_is_no_defect() -> None:
+    line = f"{sys.executable} -m cohort --version >&-"
+    done = subprocess.run(["sh", "-c", line], text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("verb", ["compare", "run"])
 def test_files_are_written_though_the_reader_is_gone(
     verb: str, own_out: Path, tmp_path: Path, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
