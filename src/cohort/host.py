@@ -106,6 +106,27 @@ def _missing(programs: Sequence[str]) -> MissingTool:
     return MissingTool(said, f"apt-get install {packages_of(programs)}")
 
 
+UNHEARD = frozenset(
+    (
+        *("CFLAGS", "CPPFLAGS", "LDFLAGS", "KCFLAGS", "KCPPFLAGS", "KAFLAGS", "KRUSTFLAGS"),
+        *("HOSTCFLAGS", "HOSTCXXFLAGS", "HOSTLDFLAGS", "USERCFLAGS", "USERLDFLAGS"),
+        *("MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES", "LLVM", "LLVM_IAS"),
+        *("KBUILD_OUTPUT", "KCONFIG_CONFIG", "KCONFIG_ALLCONFIG", "LANGUAGE"),
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_NAMESPACE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR"),
+    )
+)
+"""Of the environment: what has compilers and make build something else than the words on their
+command line say, messages translated, and git speak of another checkout, as in its hooks."""
+
+
+def environment() -> dict[str, str]:
+    """What a program is told besides its words: the same on every machine in what it makes of it,
+    and its messages as they are in the source."""
+    own = {name: value for name, value in os.environ.items() if name not in UNHEARD}
+    return {**own, "LC_ALL": "C.UTF-8"}
+
+
 def run(
     argv: Sequence[str | Path],
     *,
@@ -116,7 +137,8 @@ def run(
     """Run to the end with output captured; the exit code is the caller's to judge.
 
     The program can ask nothing: a question whose text is captured would wait for ever. It may say
-    anything: a byte that is no UTF-8 becomes a sign for such. After `limit_s` seconds it is killed,
+    anything: a byte that is no UTF-8 becomes a sign for such. Without `env` it has `environment`.
+    After `limit_s` seconds it is killed,
     and subprocess.TimeoutExpired is raised.
     """
     words = [str(x) for x in argv]
@@ -124,7 +146,7 @@ def run(
     return subprocess.run(
         words,
         cwd=cwd,
-        env=env,
+        env=environment() if env is None else env,
         stdin=subprocess.DEVNULL,
         encoding="utf-8",
         errors="replace",

@@ -542,8 +542,14 @@ def _execute(plan: Plan, engine: Engine, progress: Progress, stop: threading.Eve
                 remove(path)
             part.replace(path)
         else:
-            # The definition of a metric may have changed since.
+            # The definition of a metric may have changed since, and a note of the workload, which
+            # decides no result.
             _write_metrics(path)
+            meta = RunDir(path).meta
+            if meta.get("workload_digest") != plan.workload_digest:
+                host.write_json(
+                    path / "meta.json", meta | {"workload_digest": plan.workload_digest}
+                )
     progress(launches, launches)
     return RunDir(path)
 
@@ -566,9 +572,12 @@ def _run_in(
         progress(min(launches, total), total)
 
     try:
-        initrd = build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio")
-        what = _boot(_machine(plan, part, initrd), plan)
-        ended = engine.boot(plan.path.name, what, count, stop)
+        try:
+            initrd = build_initramfs(plan.guest, plan.conf, part / "initramfs.cpio")
+            what = _boot(_machine(plan, part, initrd), plan)
+            ended = engine.boot(plan.path.name, what, count, stop)
+        finally:
+            (part / "initramfs.cpio").unlink(missing_ok=True)
         check_file(part / "records.jsonl")
         _write_metrics(part)
     except CohortError as error:
@@ -578,8 +587,6 @@ def _run_in(
         if isinstance(error, GuestError):
             error.run_dir = failed
         raise
-    finally:
-        (part / "initramfs.cpio").unlink(missing_ok=True)
     host.write_json(part / "meta.json", meta_of(plan, started, ended))
 
 

@@ -1,5 +1,6 @@
 """Files of /proc and of Cohort's directory in sysfs, below the root directory of a machine."""
 
+import errno
 import mmap
 import re
 from pathlib import Path
@@ -37,11 +38,15 @@ def counts(path: Path) -> list[int]:
 
 
 def table(path: Path) -> dict[str, int]:
-    """A file of lines "name value"; empty if it is not there. HostError for a value that is no
-    number."""
-    if not path.is_file():
+    """A file of lines "name value"; empty if it is not there, or goes away meanwhile as that of a
+    memory cgroup may. HostError for a value that is no number."""
+    try:
+        lines = text(path).splitlines() if path.is_file() else []
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENODEV):
+            raise
         return {}
-    rows = (line.split() for line in text(path).splitlines())
+    rows = (line.split() for line in lines)
     return {row[0]: parse(row[1], path) for row in rows if len(row) == 2}
 
 

@@ -69,7 +69,7 @@ def read_extending(
             f"{where}: no {kind} {parent!r} beside this file or in {shipped}",
             named.near(str(parent), names),
         )
-    if base in (path, *children):
+    if base.resolve() in {one.resolve() for one in (path, *children)}:
         raise UsageError(f"{where}: goes round in a circle")
     inherited = read_extending(base, kind, shipped, merge, check, (path, *children))
     check(base, inherited)

@@ -53,6 +53,19 @@ def test_a_program_may_say_anything() -> None:
     assert (done.stdout, done.stderr) == ("a\ufffdb\n", "\ufffd")
 
 
+def test_a_program_is_told_the_same_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags went into the guest, whose program is kept for commands without them; and git in a hook
+    of another checkout told that one's commit."""
+    for name in ("CFLAGS", "KCFLAGS", "MAKEFLAGS", "GIT_DIR", "LANGUAGE"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("LC_ALL", "es_ES.UTF-8")
+    monkeypatch.setenv("LC_MESSAGES", "es_ES.UTF-8")
+    said = host.run(["env"]).stdout.splitlines()
+    assert "LC_ALL=C.UTF-8" in said
+    assert [line for line in said if line.endswith("=x")] == []
+    assert "LANGUAGE=x" in host.run(["env"], env={"LANGUAGE": "x"}).stdout
+
+
 def test_an_error_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IsADirectoryError):
         host.write_text(tmp_path, "x")

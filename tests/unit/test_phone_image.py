@@ -1,6 +1,7 @@
 """What the guest boots from: its program, the archive, the ext4 image."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -149,6 +150,30 @@ def test_image_is_deterministic_and_has_no_holes(tmp_path: Path) -> None:
     assert "Blockcount: 2048" in stat  # 512-byte sectors: all of 1 MiB
     check = host.run([host.need("e2fsck"), "-fn", one])
     assert check.returncode == 0, check.stdout
+
+
+@needs_ext4
+def test_image_is_the_same_for_every_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mke2fs copies modes, and the user and group that files belong to."""
+    set_modes = storage._set_modes
+
+    def of_another(root: Path) -> None:
+        for path in root.rglob("*"):
+            os.chown(path, 1234, 1234)
+        set_modes(root)
+
+    one = storage.build_storage(_small(), tmp_path / "a")
+    if os.geteuid() == 0:
+        monkeypatch.setattr(storage, "_set_modes", of_another)
+    before = os.umask(0o077)
+    try:
+        two = storage.build_storage(_small(), tmp_path / "b")
+    finally:
+        os.umask(before)
+    assert host.digest_file(one) == host.digest_file(two)
+    words = [str(host.need("debugfs")), "-R", "stat /app/cnn/code", str(one)]
+    stat = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"Mode:\s+0644", stat) and re.search(r"User:\s+0 +Group:\s+0 ", stat), stat
 
 
 @needs_ext4

@@ -256,6 +256,12 @@ def test_mistakes_of_a_child_have_its_lines(tmp_path: Path, text: str, where: st
     assert f"{path}{where}" in caught.value.message
 
 
+def test_a_circle_by_another_path_is_one(tmp_path: Path) -> None:
+    path = _child(tmp_path, f'extends = "../{tmp_path.name}/child"')
+    with pytest.raises(UsageError, match="goes round in a circle"):
+        load_workload(path)
+
+
 def test_numbers_can_be_changed_for_a_run() -> None:
     phone = load_workload("cpb-fig3a", {"exit.programs": 8, "machine.cpus": 4})
     assert phone.exit is not None

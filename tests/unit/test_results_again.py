@@ -334,11 +334,14 @@ def test_nothing_is_run_that_could_not_be_kept(
 ) -> None:
     small = read_set(home.records / "small.jsonl")
     write_set(home.records / "history.jsonl", small)
-    odd = [x.model_copy(update={"command": "cohort doctor --fix"}) for x in small]
-    write_set(home.records / "odd.jsonl", odd)
+    for name, command in (("odd", "doctor --fix"), ("none", ""), ("open", "run 'none")):
+        odd = [x.model_copy(update={"command": f"cohort {command}"}) for x in small]
+        write_set(home.records / f"{name}.jsonl", odd)
     for name, said in (
         ("history", "cohort results history --last"),
         ("odd", "`cohort doctor --fix` leaves no runs to keep"),
+        ("none", "`cohort ` leaves no runs to keep"),
+        ("open", "is no command: No closing quotation"),
         ("gone", "there are no records 'gone'"),
         ("smal", "did you mean small?"),
     ):

@@ -1,6 +1,7 @@
 """Queries of results: what SQL answers of records and runs, and the tables as Parquet files."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from cohort import paths
 from cohort.errors import UsageError
 from cohort.results.pages import Home
 from cohort.results.query import ask, export
+from cohort.sets.collect import run_directories
 from tests_support import Outcome
 
 Cohort = Callable[..., Outcome]
@@ -66,6 +68,27 @@ def test_runs_in_out_and_what_their_guests_said_can_be_asked(home: Home, cohort:
     (run / "meta.json").write_text("{")
     bad = cohort("results", "--sql", "SELECT * FROM made")
     assert (bad.code, "meta.json: not what a run leaves" in bad.stderr) == (2, True)
+
+
+def test_runs_that_are_being_made_or_removed_are_none(home: Home, cohort: Cohort) -> None:
+    runs = paths.out_dir() / "runs"
+    for name in ("phone-2g-none-s1.part", "phone-2g-none-s1.failed", ".gone-12"):
+        shutil.copytree(runs / "phone-2g-none-s1", runs / name)
+    done = cohort("results", "--json", "--sql", "SELECT count(*) AS n FROM made")
+    assert json.loads(done.stdout) == [{"n": 6}]
+    assert len(run_directories([runs])) == 6
+
+
+def test_damage_of_a_run_is_told(home: Home, cohort: Cohort) -> None:
+    run = paths.out_dir() / "runs" / "phone-2g-none-s1"
+    records = run / "records.jsonl"
+    records.write_text(records.read_text().replace('"ns": ', '"ns": "x", "was": ', 1))
+    done = cohort("results", "--json", "--sql", f"SELECT kills FROM made WHERE run = '{run.name}'")
+    assert (json.loads(done.stdout), "has no metrics" in done.stderr) == ([{"kills": None}], True)
+    meta = json.loads((run / "meta.json").read_text())
+    (run / "meta.json").write_text(json.dumps(meta | {"versions": None}))
+    done = cohort("results", "--sql", "SELECT * FROM made")
+    assert (done.code, "meta.json: not what a run leaves: versions" in done.stderr) == (2, True)
 
 
 def test_a_bad_query_is_told_with_the_tables_and_their_columns(made: Home, cohort: Cohort) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cohort.cli import main
 from cohort.results.html import render_report
-from cohort.results.plots import draw_all, policy_colours
+from cohort.results.plots import colours, draw_all, policy_colours
 from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
 from made_runs import make_run
@@ -131,6 +131,20 @@ def test_a_policy_keeps_its_colour(tmp_path: Path) -> None:
     a, b, c = (measure(RunDir(make_run(tmp_path, policy))) for policy in ("none", "region", "mine"))
     assert policy_colours([a, b, c])["region"] == policy_colours([c, b])["region"]
     assert len(set(policy_colours([a, b, c]).values())) == 3
+
+
+def test_no_two_policies_have_one_colour() -> None:
+    for named in (("cma", "pcpa-alone", "pcpa", "sra"), ("pcpa", "a", "b", "c"), ("cma", *"abcde")):
+        assert len(set(colours(named).values())) == len(named)
+
+
+def test_a_page_where_a_picture_goes_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, out: Path
+) -> None:
+    run, where = make_run(tmp_path, "none"), tmp_path / "pictures"
+    words = ("-o", where / "ui.svg", "--pictures", where)
+    assert cohort(monkeypatch, "report", run, *words) == 2
+    assert "is where a picture goes" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("out", "no_guest")

@@ -56,6 +56,14 @@ def test_kills_launches_and_work_by_role() -> None:
     assert found["untrusted_work_per_s"] == pytest.approx(5)
 
 
+def test_apps_of_other_roles_have_no_trusted_node() -> None:
+    """Any names of roles will do, and processes alone may be trusted."""
+    others = [role("phone", "work", 1), role("game", "play", 2), *records(1)[2:]]
+    found = compute_metrics(others)
+    assert found["kills"] == 3
+    assert found["kills_trusted"] is None or found["kills_trusted"] == 0
+
+
 def test_launches_of_the_apps_that_the_paper_names() -> None:
     under = [launch(n, "phone", ms) for n, ms in ((4, 100), (5, 200), (6, 600))]
     found = compute_metrics([role("sms", "trusted", 1), *records(1), *under, launch(6, "sms", 50)])

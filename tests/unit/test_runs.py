@@ -168,6 +168,16 @@ def test_what_tells_of_a_finished_run_is_written_last(monkeypatch: pytest.Monkey
     assert written == ["metrics.json", "meta.json"]
 
 
+@pytest.mark.usefixtures("prepared")
+def test_a_note_of_a_workload_makes_no_run_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of before and after it had been of two workloads, which no table takes."""
+    [run] = runs.execute_matrix([spec()], engine=FakeEngine())
+    before = run.meta
+    monkeypatch.setattr(runs.Plan, "workload_digest", property(lambda _: "another"))
+    [again] = runs.execute_matrix([spec()], engine=FakeEngine())
+    assert again.meta == before | {"workload_digest": "another"}
+
+
 @pytest.fixture
 def small_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """Make this host one of so many CPUs, of those that the process may use, and MiB available."""

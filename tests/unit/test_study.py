@@ -22,6 +22,7 @@ from cohort.study import matrix, text
 from cohort.study.matrix import Findings, Options
 from cohort.study.picture import draw
 from cohort.study.schema import Study, load_study, study_names
+from cohort.study.text import print_findings
 from cohort.study.verdict import agreements, verdicts
 
 GOLDEN = paths.ROOT / "tests" / "golden" / "study.txt"
@@ -219,6 +220,7 @@ def test_what_a_column_asks_for_is_told_with_its_label(
         ("cpus = [4]", "", "run.1", "nothing fills {cpus}"),
         ('label = "order {order}"', 'label = "none"', "run", "two columns"),
         ("seeds = [1, 2, 3]", "seeds = []", "seeds", "at least 1"),
+        ("at_most = 0.5", "at_most = inf", "target.0.at_most", "finite"),
         ("seeds = [1, 2, 3]", "seeds = [1, 2, 1]", "seeds", "1 is there twice"),
         ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "../x"', "name", "no slash"),
         ("seeds = [1, 2, 3]", 'seeds = [1]\nname = "a/b"', "name", "no slash"),
@@ -276,6 +278,20 @@ def test_table_and_sentences(study: Study, tmp_path: Path) -> None:
     new.write_text(said, encoding="utf-8")
     known = GOLDEN.read_text(encoding="utf-8") if GOLDEN.is_file() else ""
     assert said == known, f"look: diff -u {GOLDEN} {new}; accept: mv {new} {GOLDEN}"
+
+
+def test_of_nothing_no_change_is_a_part(study: Study) -> None:
+    """From 0 to 11 kills had been 1,100 % more."""
+    changed: Values = {"none": {"ui_order4": [0, 0, 0]}, "order 8": {"ui_order4": [1, 1, 1]}}
+    first = agreements(findings(study, **changed))[0]
+    assert "%)" not in first.sentence.partition("here")[2]
+
+
+def test_brackets_in_a_title_are_shown(study: Study) -> None:
+    said = io.StringIO()
+    named = study.model_copy(update={"title": "Fig. 3 [ra32] [/MiB]"})
+    print_findings(findings(named), Console(file=said, width=100))
+    assert "Fig. 3 [ra32] [/MiB]" in said.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ def _stored(store: Path, digest: str, packed: bytes) -> Path:
         if not path.exists():
             part = store / f"{digest}.part"
             if _unpack(packed, part) != digest:
+                part.unlink()
                 raise OSError(f"{path}: the content that came is another")
             part.replace(path)
     return path

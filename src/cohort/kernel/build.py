@@ -5,7 +5,6 @@ is booted is a copy, named by its content: another build, meanwhile, does not ch
 """
 
 import logging
-import os
 import shutil
 import subprocess
 import time
@@ -240,7 +239,7 @@ def prepared_tree(own: Path | None, update: Update) -> Iterator[tuple[Path, str]
 
 def environment() -> dict[str, str]:
     """Make's. ccache sees paths relative to `out/kernel/`: what one clone compiled all find."""
-    return {"CCACHE_BASEDIR": str(paths.made("kernel")), **os.environ}
+    return {"CCACHE_BASEDIR": str(paths.made("kernel")), **host.environment()}
 
 
 def tools(arch: Arch) -> tuple[str, ...]:

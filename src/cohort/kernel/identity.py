@@ -56,7 +56,7 @@ def _changed(tree: Path) -> tuple[str, list[str]] | None:
 def _git(tree: Path, *words: str) -> str | None:
     """What git says of the tree, which stays as it is to the byte of its index; None if it refuses.
     Another checkout that the environment names, as in a hook of git's, is not meant."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = {name: value for name, value in host.environment().items() if not name.startswith("GIT_")}
     own["GIT_OPTIONAL_LOCKS"] = "0"
     done = host.run([host.need("git"), "-C", tree, *words], env=own)
     return None if done.returncode else done.stdout

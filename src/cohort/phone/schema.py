@@ -86,6 +86,12 @@ class Programs(Number):
     value: Annotated[int, Field(ge=1, le=limits.MAX_PROGRAMS)]
 
 
+class Cell(Number):
+    """Pages of a cell in a map of memory: a row of cells is 32 MiB at least."""
+
+    value: Annotated[int, Field(ge=1, le=8192)]
+
+
 class Pool(Number):
     """Kernel objects that are kept alive."""
 
@@ -189,7 +195,7 @@ class Maps(Strict):
     """Maps of physical memory taken during a run."""
 
     count: Count
-    cell_pages: Positive
+    cell_pages: Cell
 
 
 class Process(Strict):

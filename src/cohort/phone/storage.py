@@ -114,6 +114,7 @@ def _make(
             _write_messages(root / path, count)
         if opt is not None:
             shutil.copytree(opt, root, dirs_exist_ok=True)
+        _set_modes(root)
         _run(
             [mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", _UUID],
             ["-O", "^metadata_csum", "-E", f"hash_seed={_UUID},lazy_itable_init=0,root_owner=0:0"],
@@ -155,7 +156,7 @@ def _pattern(seed: int, block: int) -> bytes:
 
 def _run(*argv: list[str | Path]) -> None:
     words = [word for part in argv for word in part]
-    env = {**os.environ, "E2FSPROGS_FAKE_TIME": str(_EPOCH)}
+    env = {**host.environment(), "E2FSPROGS_FAKE_TIME": str(_EPOCH)}
     done = host.run(words, env=env)
     if done.returncode:
         if "No space left" in done.stderr:
@@ -163,15 +164,24 @@ def _run(*argv: list[str | Path]) -> None:
         raise BuildError(f"{Path(words[0]).name} failed: {done.stderr.strip()}")
 
 
+def _set_modes(root: Path) -> None:
+    """mke2fs copies modes, which are a matter of the umask."""
+    for path in root.rglob("*"):
+        if not path.is_symlink():
+            runs = path.is_dir() or path.stat().st_mode & host.EXECUTABLE
+            path.chmod(0o755 if runs else 0o644)
+
+
 def _fix_times(root: Path, image: Path, debugfs: Path) -> None:
-    """mke2fs copies the times of the files it was given: overwrite them."""
-    names = ["/", "/lost+found"]
-    names += sorted(f"/{path.relative_to(root)}" for path in root.rglob("*"))
+    """mke2fs copies the times of the files it was given, and the user: overwrite them."""
+    copied = sorted(f"/{path.relative_to(root)}" for path in root.rglob("*"))
+    names = ["/", "/lost+found", *copied]
     fields = ("atime", "ctime", "mtime", "crtime")
     extra = ("atime_extra", "ctime_extra", "mtime_extra", "crtime_extra")
     script = root / "times"
     script.write_text(
         "".join(f"sif {name} {field} @{_EPOCH}\n" for name in names for field in fields)
         + "".join(f"sif {name} {field} 0\n" for name in names for field in extra)
+        + "".join(f"sif {name} {field} 0\n" for name in copied for field in ("uid", "gid"))
     )
     _run([debugfs, "-w", "-f", script, image])

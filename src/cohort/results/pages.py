@@ -77,7 +77,7 @@ def make(home: Home, template: str) -> Page:
         text = jinja.get_template(template).render(functions(sheet))
     except jinja2.TemplateSyntaxError as error:
         raise UsageError(f"{where}:{error.lineno}: {error.message}") from error
-    except (jinja2.TemplateError, TypeError) as error:
+    except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error}") from error
     made_of = f"<!-- Made by `cohort results` of docs/templates/{template}: change that. -->\n"
     return Page(template, path, sheet, f"{'' if is_part(template) else made_of}{text.rstrip()}\n")

@@ -89,14 +89,17 @@ def draw_all(results: Sequence[Result]) -> dict[str, str]:
 
 
 def policy_colours(results: Sequence[Result]) -> dict[str, str]:
-    """A colour a policy; the shipped policies have the same one in every report."""
+    """A colour a policy; those that most reports have are the same in each."""
     return colours(policies_of(results))
 
 
 def colours(policies: Iterable[str]) -> dict[str, str]:
-    """The same by the policies' names."""
-    spare = iter(_SPARE_COLOURS * 4)
-    return {policy: _COLOURS.get(policy) or next(spare, "#000000") for policy in policies}
+    """The same by the policies' names; one without a colour of its own has one that no other of
+    them has."""
+    named = list(policies)
+    taken = {_COLOURS.get(policy) for policy in named}
+    spare = iter([x for x in _SPARE_COLOURS if x not in taken] * 6)
+    return {policy: _COLOURS.get(policy) or next(spare, "#000000") for policy in named}
 
 
 def svg_text(figure: Figure) -> str:

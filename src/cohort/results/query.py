@@ -14,10 +14,9 @@ from cohort import host
 from cohort.errors import CohortError, Failed, Skipped, UsageError
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.metrics import compute_metrics
 from cohort.results.records import Record, read_set, set_names
-from cohort.results.rundir import MAKE_AGAIN, RunDir
-from cohort.results.runs import OLDER
+from cohort.results.rundir import MAKE_AGAIN, RunDir, finished
+from cohort.results.runs import OLDER, check_meta, metrics_of
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ def ask(records: Path | None, runs: Path, sql: str) -> Answer:
         raise Skipped(
             "the records are in a checkout, and this is a wheel", f"ask {MADE} or {SAID} instead"
         )
-    directories = _finished(runs)
+    directories = finished(runs)
     # Of each run two files are read: only for a query that asks for them.
     kept = _kept(records) if records else _frame([], KEPT_COLUMNS)
     tables = {KEPT: kept, MADE: _made(directories if _names(sql, MADE) else [])}
@@ -83,7 +82,7 @@ def export(records: Path | None, runs: Path, into: Path) -> list[Path]:
     """Write the tables that have rows to Parquet files in the directory `into`, each in place of
     what it was; returns the files. UsageError if no table has any, Failed as for `ask`, and OSError
     for a directory that cannot be written."""
-    directories = _finished(runs)
+    directories = finished(runs)
     into.mkdir(parents=True, exist_ok=True)
     with duckdb.connect() as database:
         frames = {KEPT: _kept(records)} if records else {}
@@ -97,11 +96,6 @@ def export(records: Path | None, runs: Path, into: Path) -> list[Path]:
         if not tables:
             raise UsageError(*_EMPTY[MADE])
         return [_write_table(database, name, into / f"{name}.parquet") for name in tables]
-
-
-def _finished(runs: Path) -> list[Path]:
-    """The run directories below `runs`, in order."""
-    return sorted(path.parent for path in runs.glob("*/meta.json"))
 
 
 def _write_table(database: duckdb.DuckDBPyConnection, name: str, path: Path) -> Path:
@@ -145,6 +139,7 @@ def _made_row(directory: Path) -> dict[str, Any]:
     run = RunDir(directory)
     try:
         meta, metrics = {**OLDER, **run.meta}, _made_metrics(run)
+        check_meta(directory / "meta.json", {"versions": {}, **meta}, {"versions": dict})
     except OSError as error:
         raise UsageError(f"{directory} is no finished run: {error}", MAKE_AGAIN) from error
     versions = meta.get("versions", {})
@@ -158,7 +153,7 @@ def _made_row(directory: Path) -> dict[str, Any]:
 
 def _made_metrics(run: RunDir) -> dict[str, Number]:
     try:
-        return compute_metrics(run.records())
+        return metrics_of(run.path, list(run.records()))
     except CohortError as error:
         log.warning("%s has no metrics: %s", run.path, error)
         return {}

@@ -79,8 +79,9 @@ def _launches_of(launches: pd.DataFrame, app: str) -> dict[str, Number]:
 
 
 def _trusted_nodes(frames: Frames) -> int:
-    """A mask, 0 under a policy without nodes."""
-    return int(frames.roles.loc[frames.roles["role"] == TRUSTED, "nodes"].max())
+    """A mask, 0 under a policy without nodes and where no app is trusted."""
+    masks = frames.roles.loc[frames.roles["role"] == TRUSTED, "nodes"]
+    return int(masks.max()) if len(masks) else 0
 
 
 def _blocks(frames: Frames, mask: int) -> Floats:

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from cohort.errors import Failed, UsageError
+from cohort.kept import is_gone
 from cohort.results.record_schema import BAD_BYTES
 
+UNFINISHED = (".part", ".failed")
+"""How the names of directories end that no run has finished in."""
 MAKE_AGAIN = "make the run again, with --fresh, or remove its directory"
 
 
@@ -39,6 +42,12 @@ class RunDir:
                 yield record
         if record.get("r") != "end":
             raise Failed(f"{path}: cut short: the guest's last record is not there", MAKE_AGAIN)
+
+
+def finished(directory: Path) -> list[Path]:
+    """The run directories in this one, in order; not those that are being made or removed."""
+    found = sorted(path.parent for path in directory.glob("*/meta.json"))
+    return [path for path in found if not (is_gone(path) or path.name.endswith(UNFINISHED))]
 
 
 def _read_record(line: str, where: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What the results are made from: finished runs with their metrics, series and origin."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -90,20 +91,31 @@ def measure(run: FinishedRun) -> Result:
     said = {key: kind for key, kind in KINDS.items() if key in meta}
     check_meta(run.path / "meta.json", meta, said | {"policy": str, "seed": int, "workload": str})
     records = list(run.records())
-    try:
-        metrics, series = compute_metrics(records), compute_series(records)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        _check_records(run.path / "records.jsonl")
-        raise
+    metrics = metrics_of(run.path, records)
+    with _damage_told(run.path):
+        series = compute_series(records)
     return Result(meta["policy"], meta["seed"], meta["workload"], metrics, series, meta, run.path)
 
 
-def _check_records(path: Path) -> None:
-    """Failed for the first record that is not as the schema has it."""
+def metrics_of(path: Path, records: Sequence[Mapping[str, Any]]) -> dict[str, Number]:
+    """The metrics of a run's records; Failed if it is these that are not as a guest writes them."""
+    with _damage_told(path):
+        return compute_metrics(records)
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """What goes wrong with a run's records is Failed, naming the first that is not as the schema
+    has it; where all are, it is a defect of the lab."""
+    records = path / "records.jsonl"
     try:
-        check_file(path)
-    except GuestError as error:
-        raise Failed(f"{path}: {error}", "make the run again, or leave it out") from error
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        try:
+            check_file(records)
+        except GuestError as error:
+            raise Failed(f"{records}: {error}", "make the run again, or leave it out") from error
+        raise
 
 
 def check_meta(path: Path, meta: Mapping[str, Any], kinds: Mapping[str, type]) -> None:

@@ -347,9 +347,10 @@ def _as_far_apart(bound: float, found: float) -> tuple[str, str]:
 
 def _short(number: float, digits: int = 3) -> str:
     """A number with that many digits that count, and all those before the point."""
-    if abs(number) < 1000:
+    rounded = abs(float(f"{number:.{digits}g}"))
+    if rounded < 1000:
         return f"{number:.{digits}g}"
-    return f"{number:,.{max(0, digits - len(str(int(abs(number)))))}f}"
+    return f"{number:,.{max(0, digits - len(str(int(rounded))))}f}"
 
 
 def _how_to_read(rival: str, several: bool) -> str:

@@ -53,11 +53,19 @@ def commands_of(records: Sequence[Record]) -> list[list[str]]:
     UsageError for one that leaves no runs behind.
     """
     lines = dict.fromkeys(record.command for record in records)
-    found = [shlex.split(line)[1:] for line in lines]
+    found = [_words(line) for line in lines]
     for words in found:
-        if words[0] not in _COLLECT:
+        if not words or words[0] not in _COLLECT:
             raise UsageError(f"`cohort {shlex.join(words)}` leaves no runs to keep")
     return found
+
+
+def _words(line: str) -> list[str]:
+    """The words behind `cohort` on a command line; UsageError for none that a shell reads."""
+    try:
+        return shlex.split(line)[1:]
+    except ValueError as error:
+        raise UsageError(f"`{line}` is no command: {error}") from error
 
 
 def takes_jobs(records: Sequence[Record]) -> bool:

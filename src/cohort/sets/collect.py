@@ -12,7 +12,7 @@ from cohort.kernel.build import KernelSpec
 from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy, policy_names
 from cohort.results.records import Record, check_build, of_result
-from cohort.results.rundir import RunDir
+from cohort.results.rundir import RunDir, finished
 from cohort.results.runs import (
     OLDER,
     ONE_BUILD,
@@ -78,8 +78,7 @@ def run_directories(places: Sequence[Path]) -> list[RunDir]:
     runs, and for one that does not say what was run."""
     found: list[Path] = []
     for place in places:
-        inside = sorted(x.parent for x in place.glob("*/meta.json"))
-        here = [place] if (place / "meta.json").is_file() else inside
+        here = [place] if (place / "meta.json").is_file() else finished(place)
         if not here:
             raise UsageError(f"{place}: no finished run is there")
         found += [path.absolute() for path in here]
@@ -170,7 +169,8 @@ def _check_workload(result: Result, spec: RunSpec) -> None:
     checked = check_run(spec)
     storage = checked.workload.storage
     cost = asdict(Latency(storage.read_us.value, storage.write_us.value, storage.mb_per_s.value))
-    told = ((path / "phone.conf").read_text(encoding="utf-8"), meta["cpus"], meta["storage"])
+    said = (path / "phone.conf").read_text(encoding="utf-8")
+    told = (said, meta["cpus"], meta.get("storage"))
     if told != (checked.conf, checked.workload.cpus, cost):
         raise UsageError(
             f"workloads/{result.workload}.toml says something else than when {_of(result)} was run",

@@ -35,7 +35,7 @@ FileName = Annotated[str, AfterValidator(_file_name)]
 class Strict(BaseModel):
     """No unknown keys, no conversions, no changes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Column(Strict):

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from cohort.results.catalogue import BY_NAME
 from cohort.results.runs import accelerator_label
@@ -100,13 +101,13 @@ def print_findings(findings: Findings, console: Console) -> None:
     study = findings.study
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, title in enumerate(head(findings)):
-        table.add_column(title, justify="right" if i else "left", no_wrap=not i)
+        table.add_column(Text(title), justify="right" if i else "left", no_wrap=not i)
     for row in rows(findings):
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     if not console.is_terminal:
         wide = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
         console = Console(file=console.file, width=max(console.width, wide))
-    console.print(study.title, style="bold", highlight=False)
+    console.print(study.title, style="bold", highlight=False, markup=False)
     for line in (study.source, circumstances(findings)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     console.print(table)

@@ -72,24 +72,27 @@ def verdicts(findings: Findings) -> list[Verdict]:
 def _same_change(findings: Findings, seen: Seen, base: str, other: str) -> Agreement:
     """From `base` to `other`: do both go the same way, and how far?"""
     metric = BY_NAME[seen.metric]
-    theirs = _change(seen.values[base], seen.values[other])
+    theirs = seen.values[other] - seen.values[base]
     a, b = findings.spread(base, seen.metric), findings.spread(other, seen.metric)
     numbers = f"{seen.values[base]:g} with {base}, {seen.values[other]:g} with {other}"
     said = f"{_where(seen)}: {numbers}"
     if a is None or b is None:
         return Agreement(metric.name, None, f"{said}; not measured here.")
-    ours = _change(a.median, b.median)
+    ours = b.median - a.median
     words = (
-        f"{said} ({_percent(theirs)}); here {number(a.median, metric)} and "
-        f"{number(b.median, metric)} ({_percent(ours)})"
+        f"{said}{_percent(seen.values[base], theirs)}; here {number(a.median, metric)} and "
+        f"{number(b.median, metric)}{_percent(a.median, ours)}"
     )
     if _overlap(a, b):
         return Agreement(metric.name, theirs == 0, f"{words}: no difference beyond the spread.")
     if theirs * ours <= 0:
         return Agreement(metric.name, False, f"{words}: the other way.")
-    further = abs(ours) - abs(theirs)
+    if seen.values[base] == 0 or a.median == 0:  # of nothing no change is a part
+        return Agreement(metric.name, True, f"{words}: the same way.")
+    far = abs(theirs / seen.values[base])
+    further = abs(ours / a.median) - far
     how = "further" if further > 0 else "less far"
-    how = "as far" if abs(further) < ALIKE * abs(theirs) else how
+    how = "as far" if abs(further) < ALIKE * far else how
     return Agreement(metric.name, True, f"{words}: the same way, {how}.")
 
 
@@ -167,10 +170,6 @@ def _overlap(a: Spread, b: Spread) -> bool:
     return a.low <= b.high and b.low <= a.high
 
 
-def _change(old: float, new: float) -> float:
-    """Relative to the old value; absolute where that is 0."""
-    return (new - old) / abs(old) if old else new
-
-
-def _percent(change: float) -> str:
-    return f"{change * 100:+.0f} %"
+def _percent(old: float, change: float) -> str:
+    """A change as a part of the old value, in brackets; nothing where that is 0."""
+    return f" ({change / abs(old) * 100:+.0f} %)" if old else ""

@@ -45,7 +45,13 @@ def command(
             "cohort report --last, for the runs of the last `cohort compare`",
         )
     output = output or paths.out_dir() / "report.html"
-    make_room(output, None if pictures is None else pictures / "picture.svg")
+    make_room(output)
+    if pictures is not None:
+        make_room(pictures / "picture.svg")
+        if output.suffix == ".svg" and output.resolve().parent == pictures.resolve():
+            raise UsageError(
+                f"{output} is where a picture goes", "call the page otherwise: -o FILE"
+            )
     results = _measure(export.recall() if last else runs)
     check_comparable(results, force)
     host.write_text(output, render_report(results, calls.under_way()))
