@@ -213,9 +213,11 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 void __cohort_vnode_moved(unsigned long from, unsigned long to);
 #define cohort_vnode_moved(a, b) COHORT_WHEN(cohort_vnode_lending(), __cohort_vnode_moved(a, b))
 
-/* Does the role decide which process may be killed?  May this one?  Is kswapd to kill none? */
+/* Does the role decide which process may be killed?  This one?  Any?  Is kswapd to kill none? */
 bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nodemask);
 #define cohort_vnode_decides(nodemask) (cohort_vnode_enabled() && (nodemask))
+bool __cohort_vnode_hopeless(const nodemask_t *nodemask);
+#define cohort_vnode_hopeless(mask) (cohort_vnode_decides(mask) && __cohort_vnode_hopeless(mask))
 bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx);
 #define cohort_no_kill(...) \
 	((cohort_enabled() || cohort_vnode_enabled()) && __cohort_no_kill(__VA_ARGS__))
@@ -225,11 +227,10 @@ void __cohort_mm_inherit(struct task_struct *task, struct mm_struct *mm);
 #define cohort_mm_inherit(...)	COHORT_WHEN(IS_ENABLED(CONFIG_COHORT), __cohort_mm_inherit(__VA_ARGS__))
 
 #ifdef CONFIG_COHORT
-/* Free pages that have an owner: no watermark counts them. */
+/* Free pages of owners, which no watermark counts; what of all that is free fixed blocks keep. */
 #define cohort_unusable_free(zone) (cohort_enabled() ? \
 	READ_ONCE((zone)->cohort_soft) + READ_ONCE((zone)->cohort_reserved) : 0)
 
-/* Less those of fixed blocks: what a task that reclaims may get. */
 static inline unsigned long cohort_breachable(const struct zone *zone, unsigned long free)
 {
 	return free - (cohort_enabled() ? min(free, READ_ONCE(zone->cohort_reserved)) : 0);

@@ -95,8 +95,9 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 	struct zoneref *z;
 	struct zone *zone;
 
-	/* Without __GFP_FS it kills nothing, and asks again at once. */
-	if (!(gfp & __GFP_FS) && !time_after(jiffies, last))
+	/* Without __GFP_FS it kills nothing yet, and asks again at once. */
+	if (!(gfp & __GFP_FS) && !cohort_vnode_hopeless(ac->nodemask) &&
+	    !time_after(jiffies, last))
 		return false;
 	last = jiffies;
 	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {

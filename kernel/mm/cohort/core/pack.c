@@ -50,8 +50,8 @@
  * @fails: runs in a row that brought no block home
  * @relief: the same as @next for what owners have too much of: where nothing cures that,
  *	whole blocks are to be made all the same
- * @vain: runs in a row that gave none of that up; with COHORT_PACK_DEFER of them, what many
- *	processes have a little of each is given up, too
+ * @vain: runs in a row after which it was still too much; with COHORT_PACK_DEFER of them,
+ *	what many processes have a little of each is given up, too
  */
 struct cohort_packer {
 	struct work_struct work;
@@ -437,6 +437,17 @@ static unsigned long cohort_pack_after(unsigned int *fails, unsigned int home)
 	return jiffies + (HZ / 20 << *fails);
 }
 
+/*
+ * When more is given up: with one block that came home, of whichever owner, what is too much may
+ * stay for ever.  What blocks of any filling can be given up are so, one run after the other.
+ */
+static void cohort_pack_relieved(struct cohort_packer *packer, unsigned int home)
+{
+	packer->relief = cohort_pack_after(&packer->vain, !cohort_node_excess(packer->nid));
+	if (home && packer->vain == COHORT_PACK_DEFER)
+		packer->relief = jiffies + HZ / 20;
+}
+
 static void cohort_pack_work(struct work_struct *work)
 {
 	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
@@ -444,6 +455,8 @@ static void cohort_pack_work(struct work_struct *work)
 	bool excess = !time_before(jiffies, packer->relief) && cohort_node_excess(packer->nid);
 	unsigned int home;
 
+	if (!cohort_node_excess(packer->nid))
+		packer->vain = 0;
 	/* Each batch of reclaim wakes it: a run with nothing to do is none in vain. */
 	if (!few && !excess) {
 		WRITE_ONCE(packer->next, jiffies + HZ / 20);
@@ -451,7 +464,7 @@ static void cohort_pack_work(struct work_struct *work)
 	}
 	home = cohort_pack_run(packer, excess);
 	if (excess)
-		packer->relief = cohort_pack_after(&packer->vain, home);
+		cohort_pack_relieved(packer, home);
 	/* Memory enough, but in pieces: pack what is in no block. */
 	if (few && !home)
 		wakeup_kcompactd(NODE_DATA(packer->nid), cohort_block_order(),

@@ -13,6 +13,17 @@
 
 struct folio *__cohort_cache_folio(struct address_space *mapping, gfp_t gfp);
 
+/*
+ * f2fs asks for a page of a file that it writes as for memory of its own.  That it can be moved,
+ * and is a process's, its mapping says.
+ */
+static inline gfp_t cohort_cache_gfp(struct address_space *mapping, gfp_t gfp)
+{
+	if ((gfp & __GFP_WRITE) && mapping->host && S_ISREG(mapping->host->i_mode))
+		gfp |= mapping_gfp_mask(mapping) & (__GFP_MOVABLE | __GFP_HARDWALL);
+	return gfp;
+}
+
 /**
  * cohort_filemap_alloc() - allocate a folio for a mapping
  * @mapping: file it will belong to
@@ -23,6 +34,8 @@ static inline struct folio *
 cohort_filemap_alloc_noprof(struct address_space *mapping, gfp_t gfp,
 			    unsigned int order)
 {
+	if (cohort_owners() || cohort_vnode_enabled())
+		gfp = cohort_cache_gfp(mapping, gfp);
 	if (cohort_owners() && !order)
 		return __cohort_cache_folio(mapping, gfp);
 	return filemap_alloc_folio_noprof(gfp, order);

@@ -161,22 +161,17 @@ struct cohort_domain *cohort_region_anon(struct cohort_domain *dom)
  * @gfp: how it is asked for
  *
  * Cache pages that can be dropped are apart from metadata pages: one that a journal
- * pins would keep a whole region of the others.  What is no block device's is on the LRU in
- * any case, and not the kernel's own, whose blocks reclaim does not look for: f2fs asks for
- * pages that are written, and for those of directories and nodes, as for memory of its own.
+ * pins would keep a whole region of the others.
  *
  * Return: the domain, or NULL.
  */
 struct cohort_domain *cohort_region_cache(struct address_space *mapping, gfp_t gfp)
 {
-	bool movable = gfp & __GFP_MOVABLE;
-
-	if (mapping_unevictable(mapping))
+	if (!(gfp & __GFP_MOVABLE) || mapping_unevictable(mapping))
 		return NULL;
 	if (sb_is_blkdev_sb(mapping->host->i_sb))
-		return movable ? cohort_common[COHORT_METADATA] : NULL;
-	movable |= !!(mapping_gfp_mask(mapping) & __GFP_MOVABLE);
-	return cohort_common[movable ? COHORT_CACHE : COHORT_METADATA];
+		return cohort_common[COHORT_METADATA];
+	return cohort_common[COHORT_CACHE];
 }
 
 /*

@@ -14,6 +14,7 @@
 
 #include "../dmabuf/buffer.h"
 #include "../region/region.h"
+#include "../host/filemap.h"
 #include "cohort_test.h"
 
 /* A mapping of a file on a file system, as far as the cache domain looks. */
@@ -81,16 +82,30 @@ static void cohort_region_test_cache_not_unevictable(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE));
 }
 
-/* Nor is a page that is written the kernel's own, however a file system asks for it. */
-static void cohort_region_test_cache_asked_unmovable(struct kunit *test)
+static void cohort_region_test_cache_not_unmovable(struct kunit *test)
 {
 	struct address_space *mapping = cohort_region_test_mapping(test);
 
-	KUNIT_EXPECT_PTR_EQ(test, cohort_region_cache(mapping, GFP_NOFS | __GFP_WRITE),
+	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER));
+}
+
+/* A page of a file that is written is not the kernel's own, however a file system asks for it. */
+static void cohort_region_test_cache_asked_unmovable(struct kunit *test)
+{
+	struct address_space *mapping = cohort_region_test_mapping(test);
+	const gfp_t asked = GFP_NOFS | __GFP_WRITE;
+	struct folio *folio;
+
+	mapping->host->i_mode = S_IFREG;
+	folio = cohort_filemap_alloc(mapping, asked, 0);
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_test_owner(&folio->page),
 			    cohort_region_domain(COHORT_CACHE));
-	mapping_set_gfp_mask(mapping, GFP_NOFS);
-	KUNIT_EXPECT_PTR_EQ(test, cohort_region_cache(mapping, GFP_NOFS),
-			    cohort_region_domain(COHORT_METADATA));
+	folio_put(folio);
+	KUNIT_EXPECT_TRUE(test, cohort_cache_gfp(mapping, asked) & __GFP_HARDWALL);
+	/* One of a directory is taken with locks that others wait for. */
+	mapping->host->i_mode = S_IFDIR;
+	KUNIT_EXPECT_EQ(test, cohort_cache_gfp(mapping, asked), asked);
 }
 
 /* Pages of an area of vmalloc that are in a domain of this kind. */
@@ -611,6 +626,7 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_domain),
 	KUNIT_CASE(cohort_region_test_buffer_domain),
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
+	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
 	KUNIT_CASE(cohort_region_test_cache_asked_unmovable),
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
 	KUNIT_CASE(cohort_region_test_more),

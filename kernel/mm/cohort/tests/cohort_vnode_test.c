@@ -64,8 +64,8 @@ static void cohort_vnode_test_stays(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC | __GFP_HARDWALL, 0));
 	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS | __GFP_NORETRY, 0),
 			       "with a pool behind it");
-	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS | __GFP_WRITE, 0),
-			      "a page of a file on f2fs");
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS | __GFP_WRITE, 0),
+			       "a directory's page on f2fs");
 }
 
 static void cohort_vnode_test_refused(struct kunit *test)

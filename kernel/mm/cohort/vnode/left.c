@@ -372,6 +372,24 @@ static bool cohort_vnode_left_victim(struct mm_struct *mm, const struct cohort_v
 }
 
 /**
+ * __cohort_vnode_hopeless() - has kswapd given up all nodes of a request?
+ * @nodemask: the nodes
+ *
+ * For what asks from inside a file system: it cannot reclaim slab of inodes, nor wait for dirty
+ * pages.  kswapd and the flushers can, and no process is killed beside what they may free.
+ */
+bool __cohort_vnode_hopeless(const nodemask_t *nodemask)
+{
+	int nid;
+
+	for_each_node_mask(nid, *nodemask)
+		if (node_state(nid, N_MEMORY) &&
+		    READ_ONCE(NODE_DATA(nid)->kswapd_failures) < MAX_RECLAIM_RETRIES)
+			return false;
+	return true;
+}
+
+/**
  * __cohort_vnode_oom_eligible() - would killing this process help?
  * @task: the process
  * @nodemask: the nodes that are short of memory

@@ -77,21 +77,19 @@ static inline bool cohort_vnode_for_process(void)
  * retried, has a smaller request behind it; and so have larger pieces whose failure is not told:
  * those of a socket.  Inside a file system, or under I/O, the kernel's own would wait there, and
  * with it all that wait for a journal; also where a pool is behind it, which all roles share.
- * That it cannot be moved, and no page of a file is written to it, tells it from user memory, as
- * cpusets make a hard wall of what the bulk allocator asks for; and so does a transaction: its
- * metadata is page cache of the block device.
+ * That it cannot be moved tells it from user memory, as cpusets make a hard wall of what the bulk
+ * allocator asks for, and so does a transaction: its metadata is page cache of the block device.
  */
 static inline bool cohort_vnode_gfp_stays(gfp_t gfp, unsigned int order)
 {
 	const gfp_t kills = __GFP_DIRECT_RECLAIM | __GFP_FS;
-	bool user = gfp & (__GFP_MOVABLE | __GFP_WRITE);
+	bool user = gfp & __GFP_MOVABLE;
 
 	if ((gfp & kills) == __GFP_DIRECT_RECLAIM && (!user || current->journal_info))
 		return false;
 	if (!user && (gfp & __GFP_HIGH))
 		gfp &= ~__GFP_HARDWALL;
-	return (gfp & kills) == kills ||
-	       (gfp & (__GFP_HARDWALL | __GFP_WRITE | __GFP_NORETRY)) ||
+	return (gfp & kills) == kills || (gfp & (__GFP_HARDWALL | __GFP_NORETRY)) ||
 	       (order && (gfp & (__GFP_NOWARN | __GFP_HIGH)) == __GFP_NOWARN);
 }
 
