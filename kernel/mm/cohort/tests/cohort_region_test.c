@@ -17,26 +17,9 @@
 #include "../host/filemap.h"
 #include "cohort_test.h"
 
-/* A mapping of a file on a file system, as far as the cache domain looks. */
-static struct address_space *cohort_region_test_mapping(struct kunit *test)
-{
-	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
-	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, sb);
-	KUNIT_ASSERT_NOT_NULL(test, inode);
-	address_space_init_once(&inode->i_data);
-	spin_lock_init(&inode->i_lock);
-	inode->i_sb = sb;
-	inode->i_mapping = &inode->i_data;
-	inode->i_data.host = inode;
-	mapping_set_gfp_mask(&inode->i_data, GFP_HIGHUSER_MOVABLE);
-	return &inode->i_data;
-}
-
 static void cohort_region_test_cache_domain(struct kunit *test)
 {
-	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct address_space *mapping = cohort_test_mapping(test);
 	struct cohort_domain *dom = cohort_region_cache(mapping,
 							  GFP_HIGHUSER_MOVABLE);
 	struct folio *folio;
@@ -55,7 +38,7 @@ static void cohort_region_test_cache_domain(struct kunit *test)
 /* Metadata pages, which a journal pins, are not among file pages. */
 static void cohort_region_test_buffer_domain(struct kunit *test)
 {
-	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct address_space *mapping = cohort_test_mapping(test);
 	struct cohort_domain *dom;
 	struct folio *folio;
 
@@ -76,26 +59,20 @@ static void cohort_region_test_buffer_domain(struct kunit *test)
 
 static void cohort_region_test_cache_not_unevictable(struct kunit *test)
 {
-	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct address_space *mapping = cohort_test_mapping(test);
 
 	mapping_set_unevictable(mapping);
 	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER_MOVABLE));
 }
 
-static void cohort_region_test_cache_not_unmovable(struct kunit *test)
-{
-	struct address_space *mapping = cohort_region_test_mapping(test);
-
-	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, GFP_HIGHUSER));
-}
-
 /* A page of a file that is written is not the kernel's own, however a file system asks for it. */
 static void cohort_region_test_cache_asked_unmovable(struct kunit *test)
 {
-	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct address_space *mapping = cohort_test_mapping(test);
 	const gfp_t asked = GFP_NOFS | __GFP_WRITE;
 	struct folio *folio;
 
+	KUNIT_EXPECT_NULL(test, cohort_region_cache(mapping, asked));
 	mapping->host->i_mode = S_IFREG;
 	folio = cohort_filemap_alloc(mapping, asked, 0);
 	KUNIT_ASSERT_NOT_NULL(test, folio);
@@ -292,7 +269,7 @@ static void cohort_region_test_zspage_compact(struct kunit *test)
 /* Without a block to be had, a page goes among others that can be moved. */
 static void cohort_region_test_hole(struct kunit *test)
 {
-	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct address_space *mapping = cohort_test_mapping(test);
 	unsigned long addr;
 	struct cohort_domain *dom;
 	struct folio *folio;
@@ -355,7 +332,7 @@ static void cohort_region_test_use(struct kunit *test, struct address_space *map
 /* Memory that cannot be moved gets a block although none is free: the cache is packed. */
 static void cohort_region_test_room(struct kunit *test)
 {
-	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct address_space *mapping = cohort_test_mapping(test);
 	pgoff_t i, wrong = 0, nr = 4 * cohort_pages();
 	long isolated = cohort_test_isolated();
 	int nid = numa_mem_id();
@@ -427,7 +404,7 @@ static void cohort_region_test_sweep(unsigned int *victim, unsigned int *seen)
 /* A sweep drops clean file pages, and none that a process may write to again. */
 static void cohort_region_test_lazily_freed(struct kunit *test)
 {
-	struct address_space *mapping = cohort_region_test_mapping(test);
+	struct address_space *mapping = cohort_test_mapping(test);
 	unsigned int victim = 0, seen = 0, rounds = 16;
 	unsigned long addr = cohort_test_map(test, 1);
 	pgoff_t i, nr = 4 * cohort_pages();
@@ -626,7 +603,6 @@ static struct kunit_case cohort_region_test_cases[] = {
 	KUNIT_CASE(cohort_region_test_cache_domain),
 	KUNIT_CASE(cohort_region_test_buffer_domain),
 	KUNIT_CASE(cohort_region_test_cache_not_unevictable),
-	KUNIT_CASE(cohort_region_test_cache_not_unmovable),
 	KUNIT_CASE(cohort_region_test_cache_asked_unmovable),
 	KUNIT_CASE(cohort_region_test_vmalloc_domain),
 	KUNIT_CASE(cohort_region_test_more),

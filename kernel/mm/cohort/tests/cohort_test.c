@@ -3,9 +3,11 @@
  * Set-up and tear-down of the suites; see cohort_test.h.
  */
 #include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/pagemap.h>
 #include <linux/rculist.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -345,4 +347,21 @@ void cohort_test_set_adj(int oom_score_adj)
 {
 	current->signal->oom_score_adj = oom_score_adj;
 	cohort_class_changed(current);
+}
+
+/* A mapping of a file on a file system, as far as the cache's domain looks. */
+struct address_space *cohort_test_mapping(struct kunit *test)
+{
+	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sb);
+	KUNIT_ASSERT_NOT_NULL(test, inode);
+	address_space_init_once(&inode->i_data);
+	spin_lock_init(&inode->i_lock);
+	inode->i_sb = sb;
+	inode->i_mapping = &inode->i_data;
+	inode->i_data.host = inode;
+	mapping_set_gfp_mask(&inode->i_data, GFP_HIGHUSER_MOVABLE);
+	return &inode->i_data;
 }

@@ -82,5 +82,6 @@ void cohort_test_grow_up(struct kunit *test);
 struct page *cohort_test_page_at(struct kunit *test, unsigned long addr);
 struct cohort_domain *cohort_test_domain_at(struct kunit *test, unsigned long addr);
 void cohort_test_set_adj(int oom_score_adj);
+struct address_space *cohort_test_mapping(struct kunit *test);
 
 #endif /* _MM_COHORT_TESTS_COHORT_TEST_H */
