@@ -208,10 +208,15 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def is_stream(path: Path) -> bool:
+    """Whether what is there is no file, but a device or a pipe."""
+    return path.exists() and not path.is_file()
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Like write_json, for bytes. What a link leads to is written, and what is there and no file (a
     device, a pipe) is written to and not replaced. No part is left behind by an error."""
-    if path.exists() and not path.is_file():
+    if is_stream(path):
         path.write_bytes(content)
         return
     # Not before: what a pipe's link in /proc leads to has no name.
@@ -233,8 +238,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def try_to_write(path: Path) -> None:
     """OSError if `path` cannot be written by write_bytes. What is there stays as it is."""
-    if path.exists() and not path.is_file():
-        return  # a device or a pipe, which a try would reach
+    if is_stream(path):
+        return  # a try would reach it
     path = path.resolve()
     part = _part(path)
     try:

@@ -49,12 +49,11 @@ PARAMETERS = ("cohort", *NUMBERS, *CHOICES, HEAP_ORDERS, LAYOUT, DEFAULT_NODE, *
 EACH = 'name each by itself: --append ONE --append OTHER, or cmdline = ["ONE", "OTHER"]'
 """What to do with several in one string."""
 
-# Of more digits no number is that the kernel reads.
-_AREA = re.compile(
-    r"([1-9][0-9]{0,18})([KMG])(?:@(?:(0x[0-9a-fA-F]{1,16})|([0-9]{1,19})([KMG]?)))?"
-)
+_WHOLE = "[1-9][0-9]{0,18}"
+"""Of more digits no number is that the kernel reads."""
+_AREA = re.compile(rf"({_WHOLE})([KMG])(?:@(?:(0x[0-9a-fA-F]{{1,16}})|([0-9]{{1,19}})([KMG]?)))?")
 _NODE = re.compile(r"[a-z][a-z0-9_-]{0,14}")
-_SHARE = re.compile(rf"({_NODE.pattern}):(?:([1-9][0-9]{{0,18}})([MG%])|rest)")
+_SHARE = re.compile(rf"({_NODE.pattern}):(?:({_WHOLE})([MG%])|rest)")
 _FILES = ("default", "layout", "lend")
 """Files beside the directories of the nodes: their names are taken."""
 _LAYOUT_CHARS = 255
@@ -147,7 +146,7 @@ def problem(word: str) -> str | None:
     if name in NUMBERS:
         least, most = NUMBERS[name]
         # Without a 0 in front, as the kernel shows it again: the two are compared.
-        known = re.fullmatch("0|[1-9][0-9]{0,18}", value) and least <= int(value) <= most
+        known = re.fullmatch(f"0|{_WHOLE}", value) and least <= int(value) <= most
         return None if known else f"{word}: not a number from {least} to {most}"
     if name in CHOICES:
         choices = CHOICES[name]

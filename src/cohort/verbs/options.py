@@ -53,15 +53,18 @@ def make_room(*files: Path | None) -> None:
     """Make the directories of files to be written, before anything is run: what has no place, or
     one that cannot be written, should not be found when all runs are made. OSError says why;
     UsageError for one without a name, and for two of one place, of which one would be lost."""
-    named = [file for file in files if file is not None]
-    for number, file in enumerate(named):
+    taken: set[Path] = set()
+    for file in files:
+        if file is None:
+            continue
         if not file.name:
             raise UsageError("a file to be written has no name", "name it, or leave its option out")
         file.absolute().parent.mkdir(parents=True, exist_ok=True)
         host.try_to_write(file)
-        kept = file.is_file() or not file.exists()
-        if kept and file.resolve() in [other.resolve() for other in named[:number]]:
+        place = file.resolve()
+        if place in taken and not host.is_stream(file):
             raise UsageError(f"two files to be written are {file}", "give one another name")
+        taken.add(place)
 
 
 ACCEL = click.option(

@@ -452,10 +452,11 @@ static void cohort_pack_work(struct work_struct *work)
 {
 	struct cohort_packer *packer = container_of(work, struct cohort_packer, work);
 	bool few = cohort_packing() && cohort_node_short(packer->nid, -1) >= 0;
-	bool excess = !time_before(jiffies, packer->relief) && cohort_node_excess(packer->nid);
+	bool much = cohort_node_excess(packer->nid);
+	bool excess = much && !time_before(jiffies, packer->relief);
 	unsigned int home;
 
-	if (!cohort_node_excess(packer->nid))
+	if (!much)
 		packer->vain = 0;
 	/* Each batch of reclaim wakes it: a run with nothing to do is none in vain. */
 	if (!few && !excess) {
