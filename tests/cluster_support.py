@@ -28,6 +28,7 @@ from cohort.kernel import build
 from cohort.kernel.build import Kernel
 from cohort.phone import initramfs
 from cohort.policy import load_policy
+from cohort.run_spec import RunSpec
 
 FAKE_QEMU = """\
 #!/bin/sh
@@ -69,9 +70,9 @@ echo '{"r":"end","t":9,"ok":true,"launches":2}' >> "$records"
 """
 
 
-def spec(seed: int) -> runs.RunSpec:
+def spec(seed: int) -> RunSpec:
     """A run that has the seed in its guest's conf."""
-    return runs.RunSpec(load_policy("none"), "phone-2g", 2, seed=seed)
+    return RunSpec(load_policy("none"), "phone-2g", 2, seed=seed)
 
 
 def prepare(root: Path, seconds: float) -> Path:
@@ -217,7 +218,7 @@ class Cost:
 
 
 def _cost(
-    specs: list[runs.RunSpec], jobs: int | None, pids: list[int], engine: runs.Engine | None
+    specs: list[RunSpec], jobs: int | None, pids: list[int], engine: runs.Engine | None
 ) -> Cost:
     start, before = time.monotonic(), sum(map(_cpu_s, pids))
     runs.execute_matrix(specs, jobs, engine=engine)

@@ -12,7 +12,7 @@ from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update, line_writer
 from cohort.results.metrics import compute_metrics
 from cohort.results.rundir import RunDir
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 from made_runs import make_run
 from tests_support import ALLOC_C, Outcome
 

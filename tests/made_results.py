@@ -9,7 +9,8 @@ from cohort import paths
 from cohort.policy import load_policy
 from cohort.results import pages
 from cohort.results.pages import Home
-from cohort.runs import RunSpec, check_run
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from made_runs import make_run
 
 TEMPLATE = """# A page

@@ -14,25 +14,24 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
-from math import inf
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from cohort import capacity, host, named, paths, switches
+from cohort import capacity, checkout, host, paths
 from cohort.capacity import Load
 from cohort.errors import BuildError, CohortError, GuestError, Stopped, UsageError
 from cohort.kept import remove
-from cohort.kernel.build import VARIANTS, Kernel, KernelSpec, build
+from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import progress as show_progress
-from cohort.phone import initramfs, room
+from cohort.phone import initramfs
 from cohort.phone.initramfs import build_guest, build_initramfs
-from cohort.phone.storage import build_storage, check_files, padded
-from cohort.phone.workload import Workload, all_launches, load_workload, render_conf
-from cohort.policy import MOST_MEMORY_MB, Policy
+from cohort.phone.storage import build_storage, padded
+from cohort.phone.workload import Workload, all_launches
 from cohort.results.metrics import compute_metrics
 from cohort.results.record_schema import check_file
 from cohort.results.rundir import RunDir
-from cohort.units import PAGE
+from cohort.run_check import CheckedRun, check_run
+from cohort.run_spec import RunSpec
 from cohort.vm import accel as accelerators
 from cohort.vm import guest, machine
 from cohort.vm.boot import Boot, Count, boot
@@ -92,79 +91,6 @@ class Here:
 
 
 @dataclass(frozen=True)
-class RunSpec:
-    """What to run. Memory in MiB and the limit in seconds; None for what fits the workload.
-
-    `change` replaces numbers of the workload by their dotted keys. `cmdline` is added to the guest
-    kernel's command line after the policy's. `kernel` is None for the build the policy names
-    for `arch` and pages of `page_size` bytes, of `tree` or the fetched one. `fresh` runs again even
-    if the result is there, and `one_commit` refuses one that is there and of another commit.
-    """
-
-    policy: Policy
-    workload: str
-    launches: int | None = None
-    seed: int = 1
-    accel: accelerators.Wish = "deterministic"
-    memory_mb: int | None = None
-    timeout_s: float | None = None
-    kernel: KernelSpec | None = None
-    cmdline: tuple[str, ...] = ()
-    change: tuple[tuple[str, int], ...] = ()
-    fresh: bool = False
-    one_commit: bool = False
-    arch: str = "x86_64"
-    page_size: int = PAGE
-    tree: Path | None = None
-
-    def __post_init__(self) -> None:
-        switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
-        switches.check(self.cmdline, "kernel command line")
-        switches.check(self.words, f"policy {self.policy.name} and kernel command line")
-        if self.launches is not None and self.launches < 1:
-            raise UsageError(
-                f"launches must be at least 1, not {self.launches}",
-                "without --launches there are as many as the workload says",
-            )
-        if self.memory_mb is not None and not 1 <= self.memory_mb <= MOST_MEMORY_MB:
-            raise UsageError(
-                f"memory must be 1 to {MOST_MEMORY_MB} MiB, not {self.memory_mb}",
-                "--memory 2048 is a phone of 2 GiB; without it there is what the workload says",
-            )
-        if self.timeout_s is not None and not 0 < self.timeout_s < inf:
-            raise UsageError(
-                f"the limit must be more than 0 seconds, not {self.timeout_s:g}",
-                "without --timeout it is what the launches may take on a busy host",
-            )
-        _ = self.kernel_spec  # there is none for some machines
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What is added to the guest kernel's command line: the policy's words, and the run's."""
-        words = (*self.policy.cmdline, *self.cmdline)
-        return tuple(switches.whole(word, self.page_size) for word in words)
-
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        """The kernel to build for this run."""
-        if self.kernel is not None:
-            return self.kernel
-        return KernelSpec.variant(self.policy.kernel, self.arch, self.tree, self.page_size)
-
-    @property
-    def config(self) -> str | None:
-        """The kernel's fragments, as --config takes them, where they are not the policy's own."""
-        asked = self.kernel_spec
-        try:
-            own = KernelSpec.variant(
-                self.policy.kernel, asked.arch, asked.tree, page_size=asked.page_size
-            )
-        except UsageError:  # for this machine there is none
-            return ",".join(asked.configs)
-        return None if asked.configs == own.configs else ",".join(asked.configs)
-
-
-@dataclass(frozen=True)
 class Plan:
     """A run with everything it needs at hand."""
 
@@ -189,7 +115,7 @@ class Plan:
     @property
     def memory_mb(self) -> int:
         """The guest's memory, MiB."""
-        return _memory_mb(self.spec, self.workload)
+        return self.spec.memory_of(self.workload)
 
     @property
     def page_size(self) -> int:
@@ -311,7 +237,7 @@ def _check_commits(plans: Sequence[Plan]) -> None:
     reused = [RunDir(plan.path) for plan in plans if plan.spec.one_commit and not plan.wanted]
     if not reused:
         return
-    here = git_id()
+    here = checkout.commit()
     made = {run.path.name: run.meta.get("versions", {}).get("cohort_git") for run in reused}
     other = {name: commit for name, commit in made.items() if commit != here}
     if other:
@@ -349,6 +275,12 @@ def prepare(specs: Sequence[RunSpec]) -> dict[KernelSpec, Kernel]:
     return built
 
 
+def _tell(checked: Sequence[CheckedRun]) -> None:
+    """Each remark on the runs once."""
+    for remark in dict.fromkeys(remark for run in checked for remark in run.remarks):
+        log.warning("%s", remark)
+
+
 def check_trees(built: Mapping[KernelSpec, Kernel]) -> None:
     """BuildError if a tree was edited between two kernels that were built of it: what their runs
     differ in would not be the policies."""
@@ -359,165 +291,6 @@ def check_trees(built: Mapping[KernelSpec, Kernel]) -> None:
                 f"{spec.tree or 'the kernel part'} changed while kernels were built of it",
                 "leave it as it is until all are built, and call the command again",
             )
-
-
-@dataclass(frozen=True)
-class CheckedRun:
-    """A run that can be made: its workload, and all that the guest is told (/phone.conf).
-
-    `remarks` are what may not be meant.
-    """
-
-    workload: Workload
-    conf: str
-    remarks: tuple[str, ...] = ()
-
-
-def _tell(checked: Sequence[CheckedRun]) -> None:
-    """Each remark on the runs once."""
-    for remark in dict.fromkeys(remark for run in checked for remark in run.remarks):
-        log.warning("%s", remark)
-
-
-def check_run(spec: RunSpec) -> CheckedRun:
-    """Read the run's workload and write the guest's settings. UsageError if its machine cannot have
-    what the switches ask for, the phone does not fit in its memory or on its storage, the policy is
-    of no effect on it or names what the machine has not, or the guest could not be told the run's
-    numbers."""
-    workload = load_workload(spec.workload, dict(spec.change))
-    memory_mb = _memory_mb(spec, workload)
-    _check_machine_mb(spec.policy, memory_mb)
-    where = f"policy {spec.policy.name} on {workload.name}: cmdline"
-    switches.check_machine(
-        spec.words, memory_mb, workload.cpus, where, "a workload with machine.cpus ="
-    )
-    switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
-    room.check(workload, memory_mb, workload.name, switches.reserved_mb(spec.words))
-    check_files(workload, workload.name)
-    remarks = filter(
-        None,
-        (
-            _strange_kernel(spec),
-            _strange_roles(spec.policy, workload),
-            _strange_camera(spec, workload),
-        ),
-    )
-    _check_nodes(spec, workload)
-    _check_area(spec, workload)
-    return CheckedRun(workload, _conf(spec, workload), tuple(remarks))
-
-
-def _strange_kernel(spec: RunSpec) -> str:
-    """A sentence if the kernel that is named for the run is not of the policy's kind: of policies
-    that differ in it alone the runs would be the same, and no table would tell."""
-    policy, asked = spec.policy, spec.kernel_spec.configs
-    own = VARIANTS.get(policy.kernel, ())
-    where = f"policy {policy.name}: its kernel is {policy.kernel}, and {','.join(asked)}"
-    if lacking := [fragment for fragment in own if fragment not in asked]:
-        return f"{where} has no {lacking[0]}"
-    return f"{where} has Cohort" if "cohort" in asked and "cohort" not in own else ""
-
-
-def _strange_roles(policy: Policy, workload: Workload) -> str:
-    """A sentence if the policy has roles that the workload has not. UsageError if it has no other
-    and no virtual nodes either: under its name the run would be of none of its walls."""
-    strange = [name for name in policy.role if name not in workload.roles]
-    if not strange:
-        return ""
-    known = ", ".join(workload.roles) or "none"
-    said = f"policy {policy.name}: role.{strange[0]}: the roles of {workload.name} are: {known}"
-    nodes = "cohort.vnode" in switches.values(policy.cmdline)
-    if len(strange) == len(policy.role) and not nodes:
-        near = named.near(strange[0], workload.roles)
-        raise UsageError(said, near or "one that has roles: --workload vnode-pressure")
-    return f"{said}; nothing is done for it"
-
-
-def _check_machine_mb(policy: Policy, memory_mb: int) -> None:
-    """UsageError for a policy whose sizes are those of a machine with other memory: as a rival it
-    would have more than its share, or less."""
-    meant_mb = policy.machine_mb
-    if meant_mb is None or meant_mb == memory_mb:
-        return
-    limits = {name: role.memory_max_mb for name, role in policy.role.items() if role.memory_max_mb}
-    kept_mb = sum(role.memory_low_mb for role in policy.role.values())
-    lines = [
-        f"role.{name}.memory_max_mb = {limit_mb * (memory_mb - kept_mb) // (meant_mb - kept_mb)}"
-        for name, limit_mb in limits.items()
-        if memory_mb > kept_mb and meant_mb > kept_mb
-    ]
-    raise UsageError(
-        f"policy {policy.name}: its sizes are those of {meant_mb} MiB, and the machine has"
-        f" {memory_mb}",
-        f'a policy with extends = "{policy.name}", '
-        f"{', '.join((f'machine_mb = {memory_mb}', *lines))}",
-    )
-
-
-def _strange_camera(spec: RunSpec, workload: Workload) -> str:
-    """A sentence if the policy says something of a camera that the workload has not: of policies
-    that differ in it alone the runs would be the same, and no table would tell."""
-    policy = spec.policy
-    said = [f"camera_heap {policy.camera_heap}"] if policy.camera_heap != "system" else []
-    said += ["camera_announce"] if policy.camera_announce else []
-    if workload.camera is not None or not said:
-        return ""
-    where = f"policy {policy.name}: {' and '.join(said)}: {workload.name} has no camera"
-    areas = switches.HEAP_AREAS.get(policy.camera_heap, ())
-    if areas and not policy.areas(spec.words) & set(areas):
-        return f"{where}, and the command line no {areas[0]}=; nothing is done for it"
-    return f"{where}; nothing is done for it"
-
-
-def _check_nodes(spec: RunSpec, workload: Workload) -> None:
-    """UsageError for a role of the workload whose virtual node the machine will not have."""
-    nodes = switches.nodes(spec.words)
-    for name, role in spec.policy.role.items():
-        if name not in workload.roles or role.vnode is None or role.vnode in nodes:
-            continue
-        known = ", ".join(nodes) or f"none, as there is no {switches.LAYOUT}="
-        raise UsageError(
-            f"policy {spec.policy.name}: role.{name}.vnode: no node {role.vnode!r};"
-            f" the nodes are: {known}",
-            named.near(role.vnode, nodes),
-        )
-
-
-def _check_area(spec: RunSpec, workload: Workload) -> None:
-    """UsageError for a camera whose heap takes from an area that the machine will not have. The
-    heaps are there without one and have ordinary memory: a run of no policy, and no sign of it."""
-    policy, given = spec.policy, spec.policy.areas(spec.words)
-    heap = switches.HEAP_AREAS.get(policy.camera_heap, ())
-    needs = {f"camera_heap {policy.camera_heap}": heap} if heap else {}
-    if policy.camera_announce:
-        needs["camera_announce"] = switches.AREAS[:1]
-    for key, areas in needs.items():
-        if workload.camera is not None and not any(area in given for area in areas):
-            raise UsageError(
-                f"policy {policy.name} on {workload.name}: {key}: there is no area, the command"
-                f" line has no {' or '.join(f'{area}=' for area in areas)}",
-                f'cmdline = ["{areas[0]}=260M"] in the policy',
-            )
-
-
-def _memory_mb(spec: RunSpec, workload: Workload) -> int:
-    return workload.memory_mb if spec.memory_mb is None else spec.memory_mb
-
-
-def _conf(spec: RunSpec, workload: Workload) -> str:
-    """What the guest is told. UsageError for a number that it cannot take."""
-    return render_conf(
-        workload,
-        seed=spec.seed,
-        launches=spec.launches or workload.launches.value,
-        writes=spec.policy.writes(),
-        time="virtual" if spec.accel == "deterministic" else "real",
-        roles={name: role.line for name, role in spec.policy.role.items()},
-        heap=spec.policy.camera_heap,
-        announce=spec.policy.camera_announce,
-        entitled=spec.policy.entitled,
-        page_size=spec.kernel_spec.page_size,
-    )
 
 
 def _plan(spec: RunSpec, checked: CheckedRun, kernels: dict[KernelSpec, Kernel]) -> Plan:
@@ -647,31 +420,13 @@ def meta_of(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
             "qemu": plan.identity["qemu"],
             "gcc": host.version("gcc"),
             "kernel": plan.kernel.release,
-            "cohort_git": git_id(),
+            "cohort_git": checkout.commit(),
             "tree_id": plan.kernel.tree_id[:16],
         },
         "started": started.isoformat(timespec="seconds"),
         "wall_s": round(ended.wall_s, 1),
         "workers": list(ended.workers),
     }
-
-
-def git_id() -> str:
-    """The checkout's commit, or a wheel's; `-dirty` with uncommitted changes, `unknown` outside
-    git. Documents are no change: no run reads them, and `cohort results` writes them between
-    runs."""
-    if paths.CHECKOUT is None:
-        return paths.COMMIT.read_text().strip() if paths.COMMIT.is_file() else "unknown"
-    if not host.find("git"):
-        return "unknown"
-    named = host.run(["git", "describe", "--always", "--abbrev=12"], cwd=paths.CHECKOUT)
-    but = (":(exclude)docs", ":(exclude)README.md")
-    changed = host.run(
-        ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", *but],
-        cwd=paths.CHECKOUT,
-    )
-    commit = named.stdout.strip()
-    return f"{commit}-dirty" if commit and changed.stdout else commit or "unknown"
 
 
 def _sum_progress(totals: list[int], progress: Progress) -> Callable[[int], Progress]:

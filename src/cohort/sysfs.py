@@ -11,6 +11,9 @@ SYSFS = "sys/kernel/mm/cohort"
 AREA_PARTS = ("free", "cache", "client", "lent", "other")
 """What the page-cache-preferred area holds; lent memory is part of the other."""
 
+MAX_ORDER = 16
+"""Above what any machine's page allocator has."""
+
 
 def check(root: Path) -> None:
     """Skipped if the kernel of this machine has no Cohort."""
@@ -30,6 +33,14 @@ def text(path: Path) -> str:
 def number(path: Path) -> int:
     """A file of one number, decimal or with 0x in front. HostError for what is none."""
     return parse(text(path), path)
+
+
+def order(path: Path) -> int:
+    """A file that has the order of a block. HostError for what is none."""
+    found = number(path)
+    if not 0 <= found <= MAX_ORDER:
+        raise HostError(f"{path}: {found} is no order, which is 0 to {MAX_ORDER}")
+    return found
 
 
 def counts(path: Path) -> list[int]:

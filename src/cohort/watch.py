@@ -166,7 +166,7 @@ def _takes(take: Callable[[], Reading], every_s: float, times: int | None) -> It
 def _regions(top: Path, page_kb: int) -> list[Owner]:
     if not (top / "order").is_file():
         return []
-    kb = page_kb << sysfs.number(top / "order")
+    kb = page_kb << sysfs.order(top / "order")
     names = sorted(path.name.removesuffix(_BLOCKS) for path in top.glob(f"*{_BLOCKS}"))
     found = []
     for name in names:
@@ -180,7 +180,7 @@ def _sets(top: Path, page_kb: int) -> list[Owner]:
     """Those of processes and of CPUs, while the scheme has any."""
     if not (top / "process_sets").is_file():
         return []
-    kb = page_kb << sysfs.number(top / "order")
+    kb = page_kb << sysfs.order(top / "order")
     pairs = (("process sets", "process_sets", "reserved_kb"), ("CPU sets", "cpu_sets", "cpu_kb"))
     found = []
     for name, sets, parked in pairs:

@@ -7,7 +7,7 @@ import pytest
 from cohort import runs
 from cohort.kernel.build import Kernel
 from cohort.policy import load_policy
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ from cohort import runs
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.policy import Policy, load_policy
 from cohort.results.rundir import RunDir
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 from cohort.vm import kunit
 from tests_support import at_night
 

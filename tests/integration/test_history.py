@@ -13,7 +13,7 @@ from cohort.results.pages import Home
 from cohort.results.records import Record, of_result, read_set
 from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 
 pytestmark = [pytest.mark.integration, pytest.mark.night]
 

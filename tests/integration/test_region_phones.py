@@ -8,7 +8,7 @@ import pytest
 from cohort import runs
 from cohort.kernel.build import Kernel
 from cohort.policy import load_policy
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 from tests_support import at_night
 
 pytestmark = pytest.mark.integration

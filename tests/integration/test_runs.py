@@ -19,7 +19,7 @@ from cohort.errors import GuestError
 from cohort.kernel.build import Kernel
 from cohort.phone.workload import load_workload
 from cohort.policy import load_policy
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 from tests_support import Outcome, at_night
 
 pytestmark = pytest.mark.integration

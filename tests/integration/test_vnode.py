@@ -12,7 +12,7 @@ from cohort.log import Update
 from cohort.policy import load_policy
 from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 from tests_support import SmallGuest, claims_of, small_guest
 
 pytestmark = pytest.mark.integration

@@ -12,7 +12,9 @@ from cohort.kernel.build import Kernel
 from cohort.results import pages
 from cohort.results.pages import Home
 from cohort.results.records import write_set
-from cohort.runs import Plan, RunSpec, check_run
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
+from cohort.runs import Plan
 from cohort.sets import collect
 from cohort.vm.machine import Accel
 from made_results import checkout, made_run

@@ -8,6 +8,7 @@ from cohort import host, runs
 from cohort.errors import Skipped
 from cohort.kernel.build import Kernel
 from cohort.policy import load_policy
+from cohort.run_spec import RunSpec
 from cohort.vm import accel
 
 KERNEL = Kernel(Path("bzImage"), Path(".config"), "6.12.117", "id", "tree", "x86_64")
@@ -80,7 +81,7 @@ def test_kvm_that_cannot_be_had_is_refused_before_a_kernel_is_built(
     monkeypatch.setattr(accel, "KVM", Path("/dev/no-kvm"))
     monkeypatch.setattr(runs, "prepare", lambda specs: pytest.fail("a kernel is built"))
     with pytest.raises(Skipped, match="there is no /dev/no-kvm"):
-        runs.execute_matrix([runs.RunSpec(load_policy("none"), "phone-2g", 2, accel="kvm")])
+        runs.execute_matrix([RunSpec(load_policy("none"), "phone-2g", 2, accel="kvm")])
 
 
 def test_what_kvm_refuses_is_told(

@@ -12,7 +12,8 @@ from cohort.policy import load_policy
 from cohort.results.catalogue import BY_NAME
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
-from cohort.runs import RunSpec, check_run
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from cohort.units import MIB
 
 Record = dict[str, Any]

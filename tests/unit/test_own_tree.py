@@ -10,7 +10,9 @@ from cohort import runs
 from cohort.errors import BuildError, Stopped
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.policy import load_policy
-from cohort.runs import Ended, Plan, RunSpec, check_run, meta_of
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
+from cohort.runs import Ended, Plan, meta_of
 from tests_support import Outcome
 
 VENDOR = Path("/vendor")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cohort import paths, runs
+from cohort import paths
 from cohort.errors import UsageError
 from cohort.phone import limits
 from cohort.phone.workload import (
@@ -17,6 +17,8 @@ from cohort.phone.workload import (
     workload_names,
 )
 from cohort.policy import load_policy
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 
 TEXT = (paths.WORKLOADS / "phone-2g.toml").read_text()
 
@@ -425,9 +427,9 @@ def test_what_the_guest_has_no_room_for(name: str, key: str, value: int, what: s
 
 
 def test_the_image_has_room_for_its_files() -> None:
-    spec = runs.RunSpec(load_policy("none"), "phone-2g", change=(("machine.image_mb", 1),))
+    spec = RunSpec(load_policy("none"), "phone-2g", change=(("machine.image_mb", 1),))
     with pytest.raises(UsageError, match=r"phone-2g: machine\.image_mb: 1 MiB are too little"):
-        runs.check_run(spec)
+        check_run(spec)
 
 
 def test_roles_and_rounds_and_programs_are_bounded(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from cohort import host, paths, runs
+from cohort import checkout, host, paths, runs
 from cohort.errors import Failed, UsageError
 from cohort.results import export
 from cohort.results.pages import Home
 from cohort.results.records import Record, read_set, write_set
 from cohort.results.rundir import RunDir
-from cohort.runs import RunSpec, check_run
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from cohort.sets import again, collect
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import load_study
@@ -192,7 +193,7 @@ def same_runs(
         return [RunDir(place) for place in places]
 
     monkeypatch.setattr(runs, "execute_matrix", execute)
-    monkeypatch.setattr(again, "git_id", lambda: "abcd")
+    monkeypatch.setattr(checkout, "commit", lambda: "abcd")
     assert cohort("results", "add", "small", own_out / "runs").code == 0
     return asked
 
@@ -347,7 +348,7 @@ def test_nothing_is_run_that_could_not_be_kept(
     ):
         done = cohort("results", "again", "small", name)
         assert (done.code, said in done.stderr, same_runs) == (2, True, []), done.stderr
-    monkeypatch.setattr(again, "git_id", lambda: "abcd-dirty")
+    monkeypatch.setattr(checkout, "commit", lambda: "abcd-dirty")
     done = cohort("results", "again", "small")
     assert (done.code, "small is of no commit" in done.stderr, same_runs) == (2, True, [])
 
@@ -368,7 +369,7 @@ def test_a_run_is_of_a_commit_though_its_documents_changed(
 ) -> None:
     """`cohort results` writes pages and records between two runs of a checkout."""
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
-    assert runs.git_id() == "unknown"
+    assert checkout.commit() == "unknown"
     files = [tmp_path / name for name in ("docs/page.md", "README.md", "program.c")]
     (tmp_path / "docs").mkdir()
     for file in files:
@@ -376,10 +377,10 @@ def test_a_run_is_of_a_commit_though_its_documents_changed(
     git = ("git", "-C", tmp_path, "-c", "user.name=x", "-c", "user.email=x")
     for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "all")):
         assert host.run([*git, *words]).returncode == 0
-    commit = runs.git_id()
+    commit = checkout.commit()
     for file in files[:2]:
         file.write_text("made again\n")
     (tmp_path / "log").write_text("of nothing\n")
-    assert len(commit) == 12 and runs.git_id() == commit
+    assert len(commit) == 12 and checkout.commit() == commit
     files[2].write_text("another\n")
-    assert runs.git_id() == f"{commit}-dirty"
+    assert checkout.commit() == f"{commit}-dirty"

@@ -286,6 +286,18 @@ def test_seeds_that_not_all_have_are_told(home: Home, cohort: Cohort, own_out: P
     assert "    cohort compare region --workload phone-2g --launches 20 --seeds 1,2,3\n" in text
 
 
+def test_a_figure_of_fewer_seeds_than_the_others_is_told(made: Home) -> None:
+    """A median of one seed among those of two looks as sure as they do."""
+    records = read_set(made.records / "small.jsonl")
+    for record in records:
+        if (record.label, record.seed) == ("region", 2):
+            del record.metrics["kills"]
+    write_set(made.records / "small.jsonl", records)
+    pages.write(made)
+    text = (made.results / "small.md").read_text()
+    assert "| apps killed (`kills`) | 20 | 20 `none` | 20 (1 of 2 seeds) ≈ |" in text
+
+
 def test_one_seed_has_no_spread(home: Home, cohort: Cohort, own_out: Path) -> None:
     runs = [own_out / "runs" / f"phone-2g-{x}-s1" for x in ("region", "none", "tuned")]
     assert cohort("results", "add", "small", "--from", *runs).code == 0

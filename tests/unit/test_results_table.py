@@ -17,7 +17,8 @@ from cohort.results.catalogue import BY_NAME, METRICS
 from cohort.results.runs import Result, check_comparable
 from cohort.results.spread import Spread
 from cohort.results.table import Cell, compare, print_table
-from cohort.runs import Ended, Plan, RunSpec, meta_of
+from cohort.run_spec import RunSpec
+from cohort.runs import Ended, Plan, meta_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 META = {"accel": "deterministic", "launches": 400, "memory_mb": 2048, "cpus": 2}

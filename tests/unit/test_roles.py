@@ -13,6 +13,8 @@ from cohort.phone import storage
 from cohort.phone.conf import render_conf
 from cohort.phone.workload import Workload, load_workload
 from cohort.policy import Role, load_policy
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 
 
 def conf(workload: Workload, policy: str, launches: int = 10) -> list[str]:
@@ -85,28 +87,28 @@ def test_messages_are_a_database_that_sqlite_reads(tmp_path: Path) -> None:
     assert path.read_bytes() == again.read_bytes()
 
 
-def spec(policy: str, workload: str, **role: Role) -> runs.RunSpec:
+def spec(policy: str, workload: str, **role: Role) -> RunSpec:
     """A run of the policy with these roles besides."""
     chosen = load_policy(policy)
     changed = chosen.model_copy(update={"role": {**chosen.role, **role}})
-    return runs.RunSpec(changed, workload, 5)
+    return RunSpec(changed, workload, 5)
 
 
 def test_a_policy_of_roles_that_the_workload_has_not_is_refused() -> None:
     """Under the policy's name it would be a run without its cgroups."""
     with pytest.raises(UsageError, match=r"memcg: role\.trusted: the roles of phone-2g are: none"):
-        runs.check_run(spec("memcg", "phone-2g"))
+        check_run(spec("memcg", "phone-2g"))
     near = spec("none", "vnode-pressure", trustd=Role(memory_min_mb=5))
     with pytest.raises(UsageError, match="are: trusted, untrusted") as caught:
-        runs.check_run(near)
+        check_run(near)
     assert caught.value.hint == "did you mean trusted?"
-    assert runs.check_run(spec("memcg", "vnode-pressure")).remarks == ()
+    assert check_run(spec("memcg", "vnode-pressure")).remarks == ()
 
 
 def test_a_role_that_the_workload_has_not_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
 
-    def prepare(specs: Sequence[runs.RunSpec]) -> None:
+    def prepare(specs: Sequence[RunSpec]) -> None:
         raise BuildError("there is no kernel")
 
     monkeypatch.setattr(runs, "prepare", prepare)
@@ -125,16 +127,16 @@ def test_a_role_that_the_workload_has_not_is_told_once(monkeypatch: pytest.Monke
 def test_a_policy_whose_sizes_are_of_another_machine_is_refused(tmp_path: Path) -> None:
     """With 3 GiB the others would have half of it: less than beside a virtual node."""
     chosen = spec("memcg-max", "vnode-pressure")
-    assert runs.check_run(chosen).remarks == ()
+    assert check_run(chosen).remarks == ()
     with pytest.raises(UsageError, match="sizes are those of 2048 MiB, .* has 3072") as caught:
-        runs.check_run(replace(chosen, memory_mb=3072))
+        check_run(replace(chosen, memory_mb=3072))
     lines = ['extends = "memcg-max"', "machine_mb = 3072", "role.untrusted.memory_max_mb = 2518"]
     assert caught.value.hint == f"a policy with {', '.join(lines)}"
     mine = tmp_path / "mine.toml"
     mine.write_text("\n".join(['title = "mine"', *lines]))
-    assert runs.check_run(replace(chosen, policy=load_policy(mine), memory_mb=3072)).remarks == ()
+    assert check_run(replace(chosen, policy=load_policy(mine), memory_mb=3072)).remarks == ()
     with pytest.raises(UsageError, match="sizes are those of 2048"):
-        runs.check_run(replace(chosen, memory_mb=400))
+        check_run(replace(chosen, memory_mb=400))
 
 
 def test_a_policy_that_protects_all_of_its_machine_has_no_sizes_for_another(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_a_policy_that_protects_all_of_its_machine_has_no_sizes_for_another(tmp_
     low, limit = "role.trusted.memory_low_mb = 1024", "role.untrusted.memory_max_mb = 512"
     mine.write_text("\n".join(['title = "mine"', "machine_mb = 1024", low, limit]))
     with pytest.raises(UsageError, match="sizes are those of 1024 MiB, .* has 2048"):
-        runs.check_run(replace(spec("memcg-max", "vnode-pressure"), policy=load_policy(mine)))
+        check_run(replace(spec("memcg-max", "vnode-pressure"), policy=load_policy(mine)))
 
 
 def test_the_machine_of_a_policy_is_no_part_of_a_run() -> None:
@@ -172,7 +174,7 @@ def test_a_camera_that_the_workload_has_not_is_told(
     policy: str, workload: str, remark: str | None
 ) -> None:
     """`compare pcpa pcpa-alone pcpa-contig` had three equal columns, and none with its name."""
-    remarks = runs.check_run(spec(policy, workload)).remarks
+    remarks = check_run(spec(policy, workload)).remarks
     assert [f"policy {policy}: " in x and str(remark) in x for x in remarks] == [True] * bool(
         remark
     )
@@ -190,7 +192,7 @@ def test_a_role_of_a_node_that_the_machine_has_not_is_refused(
 ) -> None:
     """The guest would be booted only to give up."""
     with pytest.raises(UsageError, match=what) as caught:
-        runs.check_run(spec(policy, "vnode-pressure", trusted=Role(vnode="trsted")))
+        check_run(spec(policy, "vnode-pressure", trusted=Role(vnode="trsted")))
     assert "role.trusted.vnode" in caught.value.message
     assert caught.value.hint == hint
 
@@ -198,4 +200,4 @@ def test_a_role_of_a_node_that_the_machine_has_not_is_refused(
 def test_nodes_may_be_laid_out_by_the_run() -> None:
     chosen = spec("none", "vnode-pressure", trusted=Role(vnode="own")).policy
     words = ("cohort.vnode=own:600M,others:rest",)
-    assert runs.check_run(runs.RunSpec(chosen, "vnode-pressure", 5, cmdline=words)).remarks == ()
+    assert check_run(RunSpec(chosen, "vnode-pressure", 5, cmdline=words)).remarks == ()

@@ -10,6 +10,8 @@ from cohort.errors import UsageError
 from cohort.phone import room
 from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 
 
 @pytest.mark.parametrize("name", workload_names())
@@ -33,29 +35,29 @@ def test_what_boot_starts_is_added_up() -> None:
 def test_too_little_memory_is_an_error_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def built(specs: Sequence[runs.RunSpec]) -> None:
+    def built(specs: Sequence[RunSpec]) -> None:
         raise AssertionError("something was built")
 
     monkeypatch.setattr(runs, "prepare", built)
-    spec = runs.RunSpec(load_policy("none"), "phone-2g", memory_mb=1024)
+    spec = RunSpec(load_policy("none"), "phone-2g", memory_mb=1024)
     for run in (lambda: runs.execute(spec), lambda: runs.execute_matrix([spec])):
         with pytest.raises(UsageError) as caught:
             run()
         assert "phone-2g: 1024 MiB are too little" in caught.value.message
         assert f"--memory {room.least_mb(load_workload('phone-2g'))}" in str(caught.value.hint)
         assert "phone-1g" in str(caught.value.hint)
-    fast = runs.check_run(runs.RunSpec(load_policy("none"), "phone-2g"))
-    free = runs.check_run(runs.RunSpec(load_policy("none"), "phone-2g", accel="auto"))
+    fast = check_run(RunSpec(load_policy("none"), "phone-2g"))
+    free = check_run(RunSpec(load_policy("none"), "phone-2g", accel="auto"))
     assert ["time virtual" in fast.conf, "time real" in free.conf] == [True, True]
     small = (("process.framework.heap_mb", 48), ("group.service.heap_mb", 4))
-    assert runs.check_run(runs.RunSpec(load_policy("none"), "phone-2g", change=small))
+    assert check_run(RunSpec(load_policy("none"), "phone-2g", change=small))
 
 
 def test_what_a_policy_sets_aside_is_no_room_for_the_phone() -> None:
     """Pages of the area are lent to processes, those of a static reserve never are."""
 
     def check(policy: str, memory_mb: int) -> None:
-        runs.check_run(runs.RunSpec(load_policy(policy), "camera", 2, memory_mb=memory_mb))
+        check_run(RunSpec(load_policy(policy), "camera", 2, memory_mb=memory_mb))
 
     booted = room.booted_mb(load_workload("camera"))
     check("pcpa", booted)

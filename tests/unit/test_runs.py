@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from cohort import capacity, host, runs
+from cohort import capacity, checkout, host, runs
 from cohort.capacity import OVERHEAD_MB, Load
 from cohort.errors import CohortError, UsageError
 from cohort.phone import initramfs
 from cohort.policy import load_policy
-from cohort.runs import Ended, Plan, RunSpec
+from cohort.run_spec import RunSpec
+from cohort.runs import Ended, Plan
 from cohort.vm import devicetree, guest, machine, steady
 from cohort.vm.accel import Wish
 from cohort.vm.boot import Boot, Count
@@ -236,9 +237,9 @@ def test_a_run_of_another_commit_is_refused_before_any_is_made(
 ) -> None:
     """A set of records is of one commit, and its runs take hours."""
     engine = FakeEngine()
-    monkeypatch.setattr(runs, "git_id", lambda: "0123")
+    monkeypatch.setattr(checkout, "commit", lambda: "0123")
     [old] = runs.execute_matrix([spec()], engine=engine)
-    monkeypatch.setattr(runs, "git_id", lambda: "4567")
+    monkeypatch.setattr(checkout, "commit", lambda: "4567")
     wanted = [replace(spec(), seed=seed, one_commit=True) for seed in (2, 1)]
     with pytest.raises(UsageError) as caught:
         runs.execute_matrix(wanted, engine=engine)

@@ -24,6 +24,7 @@ from cohort.results.scale import (
     rows,
 )
 from cohort.results.spread import Spread
+from cohort.run_spec import RunSpec
 from cohort.units import LARGE_PAGE
 from cohort.verbs.scale import show_counted, show_rates
 from made_runs import END
@@ -172,7 +173,7 @@ def test_each_policy_is_run_with_each_seed(
     tmp_path: Path,
     own_out: Path,
 ) -> None:
-    def execute(specs: list[runs.RunSpec], *_: object) -> list[RunDir]:
+    def execute(specs: list[RunSpec], *_: object) -> list[RunDir]:
         found = []
         for n, spec in enumerate(specs):
             zone = spec.seed * (10 if spec.policy.name == "none" else 20)
@@ -200,7 +201,7 @@ def test_seeds_in_turns_are_run_one_after_the_other(
 ) -> None:
     asked: list[object] = []
 
-    def execute(specs: list[runs.RunSpec], jobs: int | None, *_: object) -> list[RunDir]:
+    def execute(specs: list[RunSpec], jobs: int | None, *_: object) -> list[RunDir]:
         asked.extend([jobs, *(spec.seed for spec in specs)])
         return [made_run(tmp_path / str(spec.seed), _turns()) for spec in specs]
 
@@ -215,9 +216,9 @@ def test_seeds_in_turns_are_run_one_after_the_other(
 def test_the_kernel_with_lock_statistics_is_for_the_same_machine(
     cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[runs.RunSpec] = []
+    asked: list[RunSpec] = []
 
-    def execute(specs: list[runs.RunSpec], *_: object) -> list[RunDir]:
+    def execute(specs: list[RunSpec], *_: object) -> list[RunDir]:
         asked.extend(specs)
         raise Failed("seen")
 

@@ -17,7 +17,8 @@ from cohort.policy import load_policy
 from cohort.results.catalogue import BY_NAME
 from cohort.results.rundir import RunDir
 from cohort.results.runs import Result
-from cohort.runs import RunSpec
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from cohort.study import matrix, text
 from cohort.study.matrix import Findings, Options
 from cohort.study.picture import draw
@@ -122,7 +123,7 @@ def test_shipped_studies_name_what_there_is(name: str) -> None:
     specs = matrix.specs_of(study, study.columns, Options(seeds=[1]))
     assert specs
     for spec in specs:
-        assert runs.check_run(spec).workload.name == spec.workload
+        assert check_run(spec).workload.name == spec.workload
 
 
 def test_a_sweep_makes_columns(study: Study) -> None:
@@ -372,6 +373,30 @@ def test_pictures(study: Study, kind: str) -> None:
         return
     assert svg is not None and svg.startswith("<svg")
     assert svg == draw(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "drawn"),
+    [
+        ("line", [1, None, 2.5], True),
+        ("line", ["camera", "mail"], False),
+        ("line", [[0, 3]], False),
+        ("runs", [[[0, 3], [8, 1]], []], True),
+        ("runs", [0.5, None], False),
+    ],
+)
+def test_a_series_that_the_picture_cannot_draw(
+    study: Study, kind: str, entries: list[object], drawn: bool
+) -> None:
+    """A series may be of words or of lists, which no line goes through."""
+    assert study.picture is not None
+    picture = study.picture.model_copy(update={"kind": kind, "name": "mine"})
+    found = findings(study.model_copy(update={"picture": picture}))
+    mine = {
+        label: [replace(one, series={"mine": entries}) for one in results]
+        for label, results in found.results.items()
+    }
+    assert (draw(replace(found, results=mine)) is not None) == drawn
 
 
 @pytest.fixture

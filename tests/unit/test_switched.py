@@ -10,6 +10,7 @@ import pytest
 from cohort import runs
 from cohort.errors import GuestError
 from cohort.policy import load_policy, policy_names
+from cohort.run_spec import RunSpec
 from cohort.vm import guest, machine, switched
 from cohort.vm.machine import VmSpec
 from cohort.vm.switched import Switched
@@ -154,7 +155,7 @@ def test_a_run_under_a_wrong_name_is_kept_as_failed(monkeypatch: pytest.MonkeyPa
         return ["sh", "-c", f"cd '{spec.run_dir}'; {script}"]
 
     monkeypatch.setattr(machine, "arguments", arguments)
-    spec = runs.RunSpec(load_policy("pcpa"), "phone-2g", 5, accel="tcg")
+    spec = RunSpec(load_policy("pcpa"), "phone-2g", 5, accel="tcg")
     with pytest.raises(GuestError, match="no run of policy pcpa: pcpa/size is 0") as error:
         runs.execute(spec)
     assert error.value.run_dir is not None and error.value.run_dir.name.endswith(".failed")
@@ -174,4 +175,4 @@ def test_a_guest_that_gives_up_after_its_kernel_stayed_off(
 
     monkeypatch.setattr(machine, "arguments", arguments)
     with pytest.raises(GuestError, match="no run of policy vnode: vnode/layout is absent"):
-        runs.execute(runs.RunSpec(load_policy("vnode"), "phone-2g", 5, accel="tcg"))
+        runs.execute(RunSpec(load_policy("vnode"), "phone-2g", 5, accel="tcg"))

@@ -11,6 +11,7 @@ from cohort.errors import UsageError
 from cohort.policy import load_policy, policy_names
 from cohort.results import runs as measured
 from cohort.results.runs import Result
+from cohort.run_spec import RunSpec
 from cohort.tune import (
     COSTS,
     MEASURES,
@@ -173,10 +174,10 @@ def test_a_policy_whose_camera_has_memory_of_another_size_is_refused(
 def test_the_command(
     cohort: Callable[..., Outcome], own_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(specs: list[runs.RunSpec], *more: object) -> list[runs.RunSpec]:
+    def execute(specs: list[RunSpec], *more: object) -> list[RunSpec]:
         return specs
 
-    def measure(spec: runs.RunSpec) -> Result:
+    def measure(spec: RunSpec) -> Result:
         mb = int(spec.policy.name.rpartition("-")[2]) if spec.policy.name != "none" else 0
         return result(1000 - mb, mb, spec.seed, kills=int(mb == 280))
 

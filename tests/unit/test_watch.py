@@ -190,6 +190,17 @@ def test_a_machine_without_blocks(machine: Path, cohort: Callable[..., Outcome])
     assert "in one piece" in done.stdout
 
 
+@pytest.mark.parametrize("scheme", ["region", "cpb"])
+@pytest.mark.parametrize("order", ["-1", "17", "4000000000"])
+def test_an_order_that_is_none(
+    scheme: str, order: str, machine: Path, cohort: Callable[..., Outcome]
+) -> None:
+    path = machine / sysfs.SYSFS / scheme / "order"
+    path.write_text(f"{order}\n")
+    done = cohort("status", "--root", machine, "--watch", "--times", "1")
+    assert (done.code, f"{path}: {order} is no order" in done.stderr) == (8, True), done.stderr
+
+
 @pytest.mark.parametrize("target", ["adb", "adb:emulator-5554", "ssh:phone"])
 def test_a_device_says_what_it_would_say_here(
     target: str, machine: Path, log: Path, cohort: Callable[..., Outcome]

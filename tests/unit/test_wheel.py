@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import wheel_facts
-from cohort import host, paths, runs
+from cohort import checkout, host, paths
 from made_runs import make_run
 
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
@@ -45,7 +45,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
     """Without network: what the lab depends on is what these tests run with."""
     root = tmp_path_factory.mktemp("wheel")
     build = ("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", root, paths.ROOT)
-    there = Elsewhere(root, runs.git_id())
+    there = Elsewhere(root, checkout.commit())
     done = host.run([*PIP, *build])
     assert done.returncode == 0, done.stderr
     shared = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
@@ -61,7 +61,7 @@ def test_it_brings_what_the_checkout_has(elsewhere: Elsewhere) -> None:
     done = elsewhere.run("python", FACTS)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == wheel_facts.facts()
-    ask = "from cohort import paths, runs; print(paths.__file__, paths.CHECKOUT, runs.git_id())"
+    ask = "from cohort import paths, runs; print(paths.__file__, paths.CHECKOUT, checkout.commit())"
     said = elsewhere.run("python", "-c", ask).stdout.split()
     assert said == [str(elsewhere.packages / "cohort/paths.py"), "None", elsewhere.commit]
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cohort import paths
+from cohort import checkout, paths
 from cohort.errors import Failed, UsageError
 from cohort.results import export, scale_set
 from cohort.results.history import HISTORY
 from cohort.results.records import Record, check_build, check_commit, read_set
 from cohort.results.rundir import RunDir
-from cohort.runs import git_id
 from cohort.sets import collect, suites
 
 Call = Callable[[Sequence[str]], Any]
@@ -30,7 +29,7 @@ def read(path: Path, verify: bool) -> list[Record]:
     UsageError, before anything is run, for the history, in a changed checkout, for a command that
     leaves no runs, and where runs are to be verified that nothing binds to be the same.
     """
-    name, here = path.stem, git_id()
+    name, here = path.stem, checkout.commit()
     if name == HISTORY:
         raise UsageError(f"{HISTORY} grows by a commit at a time", "cohort results history --last")
     records = read_set(path)

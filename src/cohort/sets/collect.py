@@ -22,7 +22,8 @@ from cohort.results.runs import (
     machine_words,
     measure,
 )
-from cohort.runs import RunSpec, check_run
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from cohort.study.matrix import Options, columns_of, specs_of
 from cohort.study.schema import Study, load_study, study_names
 from cohort.vm.machine import Latency

@@ -15,7 +15,7 @@ from cohort.policy import Policy, load_policy
 from cohort.results.rundir import RunDir
 from cohort.results.runs import Result, measure
 from cohort.results.spread import Spread, spread
-from cohort.runs import RunSpec
+from cohort.run_spec import RunSpec
 from cohort.study.schema import Column, Study
 from cohort.units import PAGE
 

@@ -1,6 +1,7 @@
 """A study's picture, as the text of an SVG image."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -79,8 +80,8 @@ def _draw_lines(ax: Axes, findings: Findings, wanted: Picture, labels: Sequence[
     """A thin line a run; the mean over the runs as far as all of them go."""
     drawn = False
     for label, colour in _colours(findings, labels).items():
-        lines = [result.series.get(wanted.name, []) for result in findings.results[label]]
-        lines = [[np.nan if x is None else x for x in line] for line in lines if line]
+        series = [result.series.get(wanted.name, []) for result in findings.results[label]]
+        lines = [line for line in map(_numbers, series) if line]
         if not lines:
             continue
         for line in lines:
@@ -101,9 +102,17 @@ def _draw_runs(ax: Axes, findings: Findings, wanted: Picture, labels: Sequence[s
         (colour, runs)
         for label, colour in _colours(findings, labels).items()
         for runs in findings.results[label][0].series.get(wanted.name, [])
+        if isinstance(runs, list)
     ]
     for at, (colour, runs) in enumerate(rows, start=1):
         ax.broken_barh([(first, count) for first, count in runs], (at - 0.4, 0.8), color=colour)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_ylim(0.4, len(rows) + 0.6)
     return bool(rows)
+
+
+def _numbers(line: Sequence[Any]) -> list[float]:
+    """A series with NaN where nothing was measured; empty for one of words or of lists."""
+    if not all(x is None or isinstance(x, int | float) for x in line):
+        return []
+    return [np.nan if x is None else x for x in line]

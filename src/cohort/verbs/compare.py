@@ -55,6 +55,7 @@ def command(
     from cohort.results import export
     from cohort.results.html import render_report
     from cohort.results.runs import check_comparable, measure
+    from cohort.run_spec import RunSpec
 
     if full and as_json:
         raise UsageError("--full is of the table, and --json has every metric", "leave it out")
@@ -62,9 +63,7 @@ def command(
     make_room(report, perfetto)
     options = with_kernel(config, options)
     specs = [
-        runs.RunSpec(policy, workload, launches, seed, **options)
-        for policy in loaded
-        for seed in seeds
+        RunSpec(policy, workload, launches, seed, **options) for policy in loaded for seed in seeds
     ]
     repeats = options["accel"] == "deterministic"
     with engine(cluster, verify_share, repeats=repeats) as where, progress() as board:

@@ -108,13 +108,12 @@ def command(
     # Imported here: `cohort run --help` should not wait for pandas.
     from cohort import runs
     from cohort.policy import load_policy
+    from cohort.run_spec import RunSpec
 
     chosen = load_policy(policy)
     make_room(perfetto)
     options = with_kernel(config, options)
-    specs = [
-        runs.RunSpec(chosen, workload, launches, seed, cmdline=append, **options) for seed in seeds
-    ]
+    specs = [RunSpec(chosen, workload, launches, seed, cmdline=append, **options) for seed in seeds]
     repeats = options["accel"] == "deterministic"
     with engine(cluster, verify_share, repeats=repeats) as where, progress() as board:
         update = board.task(f"{policy} on {workload}, launches")

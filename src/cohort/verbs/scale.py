@@ -16,7 +16,8 @@ from cohort.verbs.run import engine, on_cluster
 if TYPE_CHECKING:
     from cohort.results.rundir import RunDir
     from cohort.results.scale import Counted, Rate, Row, Use
-    from cohort.runs import Engine, RunSpec
+    from cohort.run_spec import RunSpec
+from cohort.runs import Engine
 
 POLICIES = ("none", "region", "cpb")
 
@@ -55,7 +56,7 @@ def command(
     # Imported here: `cohort scale --help` should not wait for pandas.
     from cohort.policy import load_policies
     from cohort.results.scale import middle_rates, rates
-    from cohort.runs import RunSpec
+    from cohort.run_spec import RunSpec
 
     names = policies or (POLICIES[:1] if free_running else POLICIES)
     load = workload or ("scale-free" if free_running else "scale")

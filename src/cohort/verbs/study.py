@@ -109,7 +109,7 @@ def write(findings: "Findings", command: str) -> "Path":
     if picture is not None:
         host.write_text(directory / f"{name}.svg", picture)
     elif wanted := findings.study.picture:
-        log.warning("no picture: no run has %s", wanted.name)
+        log.warning("no picture: no run has %s in a form for %r", wanted.name, wanted.kind)
     host.write_json(directory / f"{name}.json", as_object(findings))
     page = directory / f"{name}.md"
     host.write_text(page, markdown(findings, command, picture and f"{name}.svg"))

@@ -254,7 +254,7 @@ def _write_meta(
     where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel", policies: "Sequence[str]"
 ) -> None:
     """What was run, on what, when."""
-    from cohort.runs import git_id
+    from cohort import checkout
     from cohort.vm.machine import emulator
 
     host.write_json(
@@ -282,7 +282,7 @@ def _write_meta(
             "config": plan.machine.config,
             "rootfs": "initramfs" if plan.image is None else "debian",
             "kernel_config": kernel.directory.name,
-            "cohort_git": git_id(),
+            "cohort_git": checkout.commit(),
             "qemu": host.version(emulator(kernel.arch).program),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         },

@@ -79,6 +79,7 @@ def command(
     from cohort.phone.workload import load_workload
     from cohort.policy import load_policy
     from cohort.results.runs import measure
+    from cohort.run_spec import RunSpec
     from cohort.tune import draw, judge, sized, whole_sizes
 
     options = with_kernel(config, options)
@@ -89,7 +90,7 @@ def command(
     base = _with_area(load_policy(policy))
     policies = [load_policy(against), *(sized(base, mb) for mb in wanted)]
     specs = [
-        runs.RunSpec(one, workload, launches, seed, **options) for one in policies for seed in seeds
+        RunSpec(one, workload, launches, seed, **options) for one in policies for seed in seeds
     ]
     repeats = options["accel"] == "deterministic"
     with engine(cluster, verify_share, repeats=repeats) as where_run, progress() as board:
