@@ -97,10 +97,10 @@ bool __cohort_home(unsigned long pfn);
 
 /* Has anything in a pageblock an owner?  Is this page free and has one?  Then it is counted. */
 bool __cohort_owned_pageblock(const struct page *page);
-bool cohort_block_parked(const struct page *page);
+bool __cohort_page_parked(const struct page *page);
 bool __cohort_hole(const struct page *page, int nr, int *num_movable);
 #define cohort_owned_pageblock(page) (cohort_enabled() && __cohort_owned_pageblock(page))
-#define cohort_page_parked(page) (cohort_enabled() && cohort_block_parked(page))
+#define cohort_page_parked(page) (cohort_enabled() && __cohort_page_parked(page))
 #define cohort_hole(...)	(cohort_enabled() && __cohort_hole(__VA_ARGS__))
 /* Where a scanner of compaction goes on that stands on a frame. */
 unsigned long cohort_block_after(unsigned long pfn, int order);
@@ -123,8 +123,8 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp);
 #define cohort_drain_for(...) \
 	((cohort_enabled() || cohort_vnode_enabled()) && __cohort_drain_for(__VA_ARGS__))
 /* What this CPU has at hand and does not use goes back, now and then. */
-bool cohort_magazine_age(struct zone *zone);
-#define cohort_age(zone)	(cohort_enabled() && cohort_magazine_age(zone))
+bool __cohort_age(struct zone *zone);
+#define cohort_age(zone)	(cohort_enabled() && __cohort_age(zone))
 
 /* A page is asked for: of the request's domain; after the free lists had none; or of another. */
 struct page *__cohort_rmqueue(struct cohort_domain *dom, gfp_t gfp, unsigned int alloc_flags,
@@ -189,8 +189,8 @@ unsigned long long __cohort_watermark_gap(unsigned long long stock);
 
 /* Is one use enough for a mapped file page to stay?  And one by this mapping none? */
 #define cohort_touched_stays()	cohort_scope_enabled()
-#define cohort_vma_background(vma) (cohort_scope_enabled() && (vma)->vm_ops && \
-	test_bit(COHORT_MMF_BACKGROUND, &(vma)->vm_mm->flags))
+bool __cohort_vma_background(const struct vm_area_struct *vma);
+#define cohort_vma_background(vma) (cohort_scope_enabled() && __cohort_vma_background(vma))
 
 /* Must a page be able to leave at any time?  One that was evicted is read again; is evicted. */
 bool __cohort_pcpa_transient(unsigned long pfn);

@@ -23,7 +23,9 @@
  * pages cannot serve breaches a block before it reclaims by itself.
  *
  * Locks
- *	cohort_mutex		switching schemes on and off; sleeps
+ *	cohort_mutex		switching schemes on and off; sleeps; inside the area's
+ *				cohort_size_mutex
+ *	cohort_table_mutex	making spans of the table; sleeps; inside cohort_mutex
  *	cohort_domains_lock	the list of domains; a leaf, interrupts off
  *	cohort_magazine.lock	one CPU's magazine of one zone; only tried from
  *				allocations and frees, as they may interrupt

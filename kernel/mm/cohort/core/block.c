@@ -498,10 +498,10 @@ void __cohort_each_free(struct zone *zone, void (*visit)(struct page *page))
 }
 
 /**
- * cohort_block_parked() - is this page free in a block?
+ * __cohort_page_parked() - is this page free in a block?
  * @page: any page; the answer may be stale when it arrives
  */
-bool cohort_block_parked(const struct page *page)
+bool __cohort_page_parked(const struct page *page)
 {
 	return cohort_owner_id(page_to_pfn(page)) && is_free_buddy_page(page);
 }

@@ -395,14 +395,14 @@ void cohort_magazine_drain(struct zone *zone, unsigned int cpu, unsigned int id)
 }
 
 /**
- * cohort_magazine_age() - what this CPU has not used lately goes back
+ * __cohort_age() - what this CPU has not used lately goes back
  * @zone: zone of the magazine
  *
  * Called as often as this CPU's list of the page allocator shrinks, which ages with it.
  *
  * Return: true if there is something left, for the next time.
  */
-bool cohort_magazine_age(struct zone *zone)
+bool __cohort_age(struct zone *zone)
 {
 	struct cohort_magazine *mag;
 	bool more;

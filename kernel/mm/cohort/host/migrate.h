@@ -22,6 +22,12 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 #define cohort_vnode_target(reason, from, to, mask) \
 	(cohort_vnode_enabled() ? __cohort_vnode_target(reason, from, to, mask) : (mask))
 
+/* A page that is demoted, and would leave its role, has no place. */
+bool __cohort_vnode_strays(int reason, int from, int to, const nodemask_t *nodemask);
+#define cohort_target_alloc(reason, from, gfp, order, nid, mask) \
+	(cohort_vnode_enabled() && __cohort_vnode_strays(reason, from, nid, mask) ? NULL : \
+	 __folio_alloc(gfp, order, nid, cohort_vnode_target(reason, from, nid, mask)))
+
 /*
  * The same for a page of a pool.  The nodes of a role have the memory that goes offline among
  * them, and a pool would give its pages of that again and again: stock's mask has not.

@@ -67,14 +67,12 @@ static bool cohort_frames_ordinary(unsigned long pfn, unsigned long end, struct 
 	    page_zone(pfn_to_page(end - 1)) != zone)
 		return false;
 	for (; pfn < end; pfn += pageblock_nr_pages) {
-		int mt;
-
 		/* A zone may span holes of any size. */
 		page = pfn_to_online_page(pfn);
 		if (!page || page_zone(page) != zone)
 			return false;
-		mt = get_pageblock_migratetype(page);
-		if (is_migrate_cma(mt) || is_migrate_isolate(mt))
+		/* Of CMA, of the reserve for requests that may not wait, or isolated by others. */
+		if (!migratetype_is_mergeable(get_pageblock_migratetype(page)))
 			return false;
 	}
 	return true;

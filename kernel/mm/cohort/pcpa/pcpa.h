@@ -18,7 +18,8 @@
  * buddy allocator knows, and the block's lists.
  *
  * Locks
- *	cohort_size_mutex	sizes; its holder may wait for pages, and nothing else for it
+ *	cohort_size_mutex	sizes; its holder may wait for pages, and nothing else for it;
+ *				outside cohort_mutex and cohort_pcpa_mutex
  *	cohort_pcpa_mutex	the area as it is, and one contiguous piece at a time; sleeps
  *	cohort_copies.lock	frames kept for pieces; inside a file's i_pages lock
  *	zone->lock		everything else

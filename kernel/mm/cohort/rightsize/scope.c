@@ -20,6 +20,7 @@
 #include <linux/blk-cgroup.h>
 #include <linux/pagemap.h>
 #include <linux/sched/coredump.h>
+#include <linux/shmem_fs.h>
 #include <linux/swap.h>
 #include <linux/xarray.h>
 
@@ -46,6 +47,19 @@ void cohort_scope_note(struct mm_struct *mm, int oom_score_adj)
 		set_bit(COHORT_MMF_BACKGROUND, &mm->flags);
 	else
 		clear_bit(COHORT_MMF_BACKGROUND, &mm->flags);
+}
+
+/**
+ * __cohort_vma_background() - do uses by this mapping count for nothing?
+ * @vma: a mapping of any process
+ *
+ * Those of a file's pages in the background.  What was written to a private mapping is anonymous,
+ * and shared memory is swapped as that is: they age as all else, or are only swapped in again.
+ */
+bool __cohort_vma_background(const struct vm_area_struct *vma)
+{
+	return test_bit(COHORT_MMF_BACKGROUND, &vma->vm_mm->flags) && vma->vm_file &&
+	       !READ_ONCE(vma->anon_vma) && !shmem_mapping(vma->vm_file->f_mapping);
 }
 
 /* Evicted, and not of a working set that went too early: alone when it is missed. */

@@ -520,12 +520,12 @@ static void cohort_block_test_magazine_ages(struct kunit *test)
 	zone = page_zone(ct->page[0]);
 	migrate_disable();
 	cohort_test_drop(test, 0, 4);
-	KUNIT_EXPECT_TRUE(test, cohort_magazine_age(zone));
+	KUNIT_EXPECT_TRUE(test, __cohort_age(zone));
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 4);
 	cohort_test_drop(test, 4, 2);
-	cohort_magazine_age(zone);
+	__cohort_age(zone);
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 6);
-	cohort_magazine_age(zone);
+	__cohort_age(zone);
 	migrate_enable();
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
 	KUNIT_EXPECT_EQ(test, cohort_domain_free(ct->dom), cohort_pages() - 2);

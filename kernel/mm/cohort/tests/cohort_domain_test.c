@@ -530,10 +530,10 @@ static void cohort_domain_test_shared_slot(struct kunit *test)
 	migrate_disable();
 	cohort_test_drop(test, 0, 3);
 	cohort_magazine_drain(zone, raw_smp_processor_id(), other);
-	cohort_magazine_age(zone);
+	__cohort_age(zone);
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 3);
 	KUNIT_EXPECT_NULL(test, cohort_magazine_take(zone, other, NULL));
-	cohort_magazine_age(zone);
+	__cohort_age(zone);
 	migrate_enable();
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
 }

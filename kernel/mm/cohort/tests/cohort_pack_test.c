@@ -359,6 +359,22 @@ static void cohort_pack_test_last_blocks(struct kunit *test)
 	cohort_domain_destroy(dom);
 }
 
+/* Blocks are not taken of the reserve for requests that may not wait. */
+static void cohort_pack_test_highatomic(struct kunit *test)
+{
+	struct zone *zone = cohort_pack_test_zone(test);
+	unsigned long flags, whole, less;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	whole = cohort_whole(zone);
+	zone->nr_free_highatomic += 8 * cohort_pages();
+	less = cohort_whole(zone);
+	zone->nr_free_highatomic -= 8 * cohort_pages();
+	spin_unlock_irqrestore(&zone->lock, flags);
+	KUNIT_ASSERT_GE(test, whole, 8 * cohort_pages());
+	KUNIT_EXPECT_EQ(test, less, whole - 8 * cohort_pages());
+}
+
 static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_behind_resting),
 	KUNIT_CASE(cohort_pack_test_pageblock_owned),
@@ -371,6 +387,7 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_last_blocks),
 	KUNIT_CASE(cohort_pack_test_balloon),
 	KUNIT_CASE(cohort_pack_test_marks),
+	KUNIT_CASE(cohort_pack_test_highatomic),
 	{}
 };
 

@@ -528,6 +528,26 @@ static void cohort_pcpa_test_not_grown(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/*
+ * The reserve for requests that may not wait stays: its pageblocks would come back as others, and
+ * the zone go on to count these as reserved.
+ */
+static void cohort_pcpa_test_beside_highatomic(struct kunit *test)
+{
+	unsigned long nr = cohort_area_align(), at, got;
+
+	at = cohort_frames_find(NUMA_NO_NODE, nr, 0, ULONG_MAX);
+	KUNIT_ASSERT_NE(test, at, 0UL);
+	set_pageblock_migratetype(pfn_to_page(at), MIGRATE_HIGHATOMIC);
+	cohort_frames_free(at, nr);
+	got = cohort_frames_find(NUMA_NO_NODE, nr, at, ULONG_MAX);
+	KUNIT_EXPECT_EQ(test, got, 0UL);
+	/* Which is what makes it an ordinary one again here. */
+	if (!got)
+		KUNIT_ASSERT_EQ(test, alloc_contig_range(at, at + nr, MIGRATE_MOVABLE, GFP_KERNEL), 0);
+	cohort_frames_free(at, nr);
+}
+
 /* For a device that does not reach all of memory: below an address, also when it grows. */
 static void cohort_pcpa_test_below(struct kunit *test)
 {
@@ -590,6 +610,7 @@ static struct kunit_case cohort_pcpa_frames_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_beside_isolated),
 	KUNIT_CASE(cohort_pcpa_test_not_grown),
 	KUNIT_CASE(cohort_pcpa_test_below),
+	KUNIT_CASE(cohort_pcpa_test_beside_highatomic),
 	KUNIT_CASE(cohort_pcpa_test_beside_blocks),
 	{}
 };

@@ -5,12 +5,14 @@
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
 #include <linux/swap.h>
 #include <linux/xarray.h>
 #include <trace/events/vmscan.h>
@@ -156,8 +158,10 @@ static void cohort_rightsize_test_shares_the_hook(struct kunit *test)
 
 static void cohort_rightsize_test_background(struct kunit *test)
 {
-	static const struct vm_operations_struct of_file;
-	struct vm_area_struct vma = { .vm_ops = &of_file };
+	struct address_space mapping = {};
+	struct file file = { .f_mapping = &mapping };
+	struct vm_area_struct vma = { .vm_file = &file };
+	struct file *shared = shmem_kernel_file_setup("cohort", PAGE_SIZE, 0);
 	struct mm_struct *mm = mm_alloc();
 
 	KUNIT_ASSERT_NOT_NULL(test, mm);
@@ -166,9 +170,18 @@ static void cohort_rightsize_test_background(struct kunit *test)
 	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ);
 	KUNIT_EXPECT_FALSE(test, vma_has_recency(&vma));
 	/* What is anonymous ages as all else: it would only be swapped in again. */
-	vma.vm_ops = NULL;
+	vma.vm_file = NULL;
 	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
-	vma.vm_ops = &of_file;
+	vma.vm_file = &file;
+	/* So does what was written to a private mapping of a file, and shared memory. */
+	vma.anon_vma = (struct anon_vma *)&vma;
+	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
+	vma.anon_vma = NULL;
+	KUNIT_ASSERT_FALSE(test, IS_ERR(shared));
+	file.f_mapping = shared->f_mapping;
+	KUNIT_EXPECT_TRUE(test, !IS_ENABLED(CONFIG_SHMEM) || vma_has_recency(&vma));
+	file.f_mapping = &mapping;
+	fput(shared);
 	cohort_scope_note(mm, COHORT_BACKGROUND_ADJ - 1);
 	KUNIT_EXPECT_TRUE(test, vma_has_recency(&vma));
 

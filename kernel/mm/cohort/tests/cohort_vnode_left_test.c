@@ -302,25 +302,57 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 	cohort_vnode_test_layout_end();
 }
 
-/* What is demoted goes to a slower node of its role or stays. */
+/* What is demoted goes to a slower node of its role or stays: no page is asked for elsewhere. */
 static void cohort_vnode_test_demoted(struct kunit *test)
 {
 	const int other = MAX_NUMNODES - 1;
 	nodemask_t both = nodemask_of_node(other);
-	nodemask_t *away, *second, *within;
+	bool away, within, second, compacted;
 	struct cohort_vnode *vn;
 
 	if (!other)
 		kunit_skip(test, "one node");
 	vn = cohort_vnode_test_layout(test);
-	away = __cohort_vnode_target(MR_DEMOTION, vn->nid, other, NULL);
+	away = __cohort_vnode_strays(MR_DEMOTION, vn->nid, other, NULL);
+	compacted = __cohort_vnode_strays(MR_COMPACTION, vn->nid, other, NULL);
 	node_set(other, vn->nodes);
-	within = __cohort_vnode_target(MR_DEMOTION, vn->nid, other, NULL);
-	second = __cohort_vnode_target(MR_DEMOTION, vn->nid, other, &both);
+	within = __cohort_vnode_strays(MR_DEMOTION, vn->nid, other, NULL);
+	second = __cohort_vnode_strays(MR_DEMOTION, vn->nid, other, &both);
 	cohort_vnode_test_layout_end();
-	KUNIT_EXPECT_TRUE(test, away && nodes_empty(*away));
-	KUNIT_EXPECT_NULL(test, within);
-	KUNIT_EXPECT_TRUE(test, second && nodes_empty(*second));
+	KUNIT_EXPECT_TRUE(test, away);
+	KUNIT_EXPECT_FALSE(test, compacted);
+	KUNIT_EXPECT_FALSE(test, within);
+	KUNIT_EXPECT_TRUE(test, second);
+}
+
+/* What is free in the blocks of a role's processes is theirs: it is not idle, to be lent. */
+static void cohort_vnode_test_holes_stay(struct kunit *test)
+{
+	struct cohort_vnode *vn = &cohort_vnode_test_wide;
+	unsigned long flags, more;
+	long lends[2], has[2];
+	struct zone *zone;
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	page = alloc_page(GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	zone = page_zone(page);
+	vn->nodes = nodemask_of_node(page_to_nid(page));
+	more = zone_page_state(zone, NR_FREE_PAGES) / 4;
+	/* Only readers look without the lock, and none can come between. */
+	spin_lock_irqsave(&zone->lock, flags);
+	lends[0] = cohort_lend_headroom(vn, true);
+	has[0] = cohort_lend_headroom(vn, false);
+	zone->cohort_soft += more;
+	lends[1] = cohort_lend_headroom(vn, true);
+	has[1] = cohort_lend_headroom(vn, false);
+	zone->cohort_soft -= more;
+	spin_unlock_irqrestore(&zone->lock, flags);
+	KUNIT_EXPECT_EQ(test, has[1], has[0]);
+	KUNIT_EXPECT_EQ(test, lends[1], lends[0] - (long)more);
+	__free_page(page);
+	cohort_pcpa_test_end(test);
 }
 
 static struct kunit_case cohort_vnode_left_test_cases[] = {
@@ -333,6 +365,7 @@ static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_unbound),
 	KUNIT_CASE(cohort_vnode_test_offlined),
 	KUNIT_CASE(cohort_vnode_test_demoted),
+	KUNIT_CASE(cohort_vnode_test_holes_stay),
 	{}
 };
 

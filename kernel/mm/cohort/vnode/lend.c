@@ -87,16 +87,26 @@ static bool lending;
 static void cohort_lend_take_back_work(struct work_struct *work);
 static DECLARE_WORK(lend_work, cohort_lend_take_back_work);
 
-/* Free pages of a node beyond its high watermarks; negative if it is short. */
-static long cohort_lend_headroom(const struct cohort_vnode *vn)
+/**
+ * cohort_lend_headroom() - free pages of a node beyond its high watermarks
+ * @vn: the node
+ * @lends: holes in blocks do not count, which its own processes may fill
+ *
+ * Return: pages; negative if it is short.
+ */
+long cohort_lend_headroom(const struct cohort_vnode *vn, bool lends)
 {
 	long pages = 0;
 	struct zone *zone;
 
-	for_each_populated_zone(zone)
-		if (node_isset(zone_to_nid(zone), vn->nodes))
-			pages += (long)cohort_breachable(zone, zone_page_state(zone, NR_FREE_PAGES)) -
-				 (long)high_wmark_pages(zone);
+	for_each_populated_zone(zone) {
+		unsigned long nr = zone_page_state(zone, NR_FREE_PAGES);
+
+		if (!node_isset(zone_to_nid(zone), vn->nodes))
+			continue;
+		nr = lends ? nr - min(nr, cohort_unusable_free(zone)) : cohort_breachable(zone, nr);
+		pages += (long)nr - (long)high_wmark_pages(zone);
+	}
 	return pages;
 }
 
@@ -162,10 +172,10 @@ static struct cohort_vnode *cohort_lend_find(const struct cohort_vnode *own)
 {
 	struct cohort_vnode *vn;
 
-	if (cohort_lend_headroom(own) > 0)
+	if (cohort_lend_headroom(own, false) > 0)
 		return NULL;
 	for (vn = cohort_vnodes; vn < own; vn++)
-		if (cohort_lend_headroom(vn) > cohort_lend_keeps(vn))
+		if (cohort_lend_headroom(vn, true) > cohort_lend_keeps(vn))
 			return vn;
 	return NULL;
 }
@@ -383,7 +393,7 @@ static void cohort_lend_take_back_work(struct work_struct *work)
 
 	for (i = 0; i < cohort_nr_vnodes; i++) {
 		struct cohort_vnode *vn = &cohort_vnodes[i];
-		long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn);
+		long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn, true);
 		bool spare = READ_ONCE(lending) && cohort_protect(false);
 		unsigned long starved = xchg(&vn->starved, 0);
 

@@ -33,9 +33,6 @@ static bool cohort_vnode_has_room(const struct cohort_vnode *vn)
 	return false;
 }
 
-/* The nodes of a page that is to stay where it is. */
-static nodemask_t cohort_vnode_nowhere;
-
 /**
  * __cohort_vnode_target() - where a page goes that is moved
  * @reason: enum migrate_reason
@@ -46,9 +43,7 @@ static nodemask_t cohort_vnode_nowhere;
  * The role of the process that asked is another's: for a contiguous piece say, or for pages of
  * a process that it sends away, whose node was looked at in __cohort_vnode_sent().  Pages of
  * memory that goes offline stay with their role while that has room, and then find some
- * elsewhere, whichever role the task has: that would be tried for ever.  A page is demoted to
- * the slower node that was named if its role has that, and to none else: which of the others
- * are of the role @nodemask has no room to say.
+ * elsewhere, whichever role the task has: that would be tried for ever.
  *
  * Return: the nodes of its role, or @nodemask; also where the kernel moves it, and the task's
  * cpuset has none of them.  For memory that goes offline all nodes instead, from @from on.
@@ -60,13 +55,29 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 
 	if (reason == MR_MEMORY_HOTPLUG)
 		return vn && cohort_vnode_has_room(vn) ? &vn->nodes : &node_states[N_MEMORY];
-	if (reason == MR_DEMOTION && vn && (nodemask || !node_isset(to, vn->nodes)))
-		return &cohort_vnode_nowhere;
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
 		    reason != MR_SYSCALL))
 		return nodemask;
 	/* A process that may have nothing there sends nothing there either, nor elsewhere. */
 	return there || reason == MR_SYSCALL ? &vn->nodes : nodemask;
+}
+
+/**
+ * __cohort_vnode_strays() - would a page that is demoted leave its role?
+ * @reason: enum migrate_reason
+ * @from: where it is
+ * @to: the slower node that was named
+ * @nodemask: NULL if it goes there or stays, else where it may go instead
+ *
+ * It goes to the node that was named if its role has that, and to none else: which of the
+ * others are of the role @nodemask has no room to say.  A mask without a node would not do: the
+ * allocator forgets one that has none of the task's cpuset.
+ */
+bool __cohort_vnode_strays(int reason, int from, int to, const nodemask_t *nodemask)
+{
+	struct cohort_vnode *vn = reason == MR_DEMOTION ? cohort_vnode_of_node(from) : NULL;
+
+	return vn && (nodemask || !node_isset(to, vn->nodes));
 }
 
 /**
