@@ -31,7 +31,7 @@ POLICIES_adversaries+2cpus := none,vnode
 POLICIES_stress-ng-vm+8cpus+debug := none,region-alone,region,cpb,pcpa
 POLICIES_stress-ng-vm+2cpus+debug := none,region-alone,region,cpb,pcpa
 OPTIONS_adversaries+2cpus := --cpus 2
-OPTIONS_stress-ng-vm+8cpus+debug := --debug --cpus 8
+OPTIONS_stress-ng-vm+8cpus+debug := --debug --cpus 8 --memory 4096
 OPTIONS_stress-ng-vm+2cpus+debug := --debug --cpus 2
 SUITE_PACKAGES := debootstrap libcap-dev libfuse-dev libnuma-dev liburing-dev rsync
 

@@ -26,7 +26,12 @@ PATCH_LINES = 300
 through every release to come, and what can stand in mm/cohort stands there."""
 
 _NAMED_AFTER = re.compile(rf"cohort_(?:{'|'.join((*SCHEMES, 'dmabuf'))})_")
-_ENTRY = re.compile(r"\b(__cohort_\w+)\(")
+_NAMED_ENTRY = re.compile(r"\b(__cohort_\w+)\(")
+_ENTRY = re.compile(r"\b(__cohort_\w+)\(|^[a-z].*?\b(cohort_\w+)\(", re.MULTILINE)
+
+SHARED = {"cohort_block_after", "cohort_copies_evict", "cohort_zone_aim", "cohort_zone_drain"}
+"""What the memory manager and the inside both call, as it is: an entry of its own for each would
+do no more than call it."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,14 @@ def scheme_names(house: Iterable[Object]) -> list[str]:
     )
 
 
-def entries(header: str) -> set[str]:
-    """The functions by which the memory manager enters, as <linux/cohort.h> declares them."""
-    return set(_ENTRY.findall(header))
+def entries(header: str, glue: str = "") -> set[str]:
+    """The functions by which the memory manager alone enters: all that <linux/cohort.h> declares,
+    and by their names those of `glue`, the headers that are compiled inside its files."""
+    declared = {name for names in _ENTRY.findall(header) for name in names if name}
+    return (declared | set(_NAMED_ENTRY.findall(glue))) - SHARED
 
 
-def entries_from_inside(house: Iterable[Object], header: str) -> list[str]:
+def entries_from_inside(house: Iterable[Object], header: str, glue: str = "") -> list[str]:
     """Entries that something below hooks.c calls: inside functions have names of their own."""
-    ways = entries(header)
+    ways = entries(header, glue)
     return sorted({name for x in house if x.folder != "hooks" for name in x.wanted & ways})

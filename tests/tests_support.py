@@ -20,6 +20,7 @@ from cohort.kernel.overlay import Series
 from cohort.phone.initramfs import build_initramfs
 from cohort.vm import machine
 from cohort.vm.boot import BOOTS, STALE_BREAKPOINT
+from cohort.vm.kunit import splats
 from cohort.vm.machine import VmSpec
 
 
@@ -233,13 +234,15 @@ def small_guest(
 
 
 def claims_of(console: str) -> list[str]:
-    """The lines of a small guest's claims; AssertionError if one is not so, or it did not end."""
+    """The lines of a small guest's claims; AssertionError if one is not so, it did not end, or its
+    kernel complained."""
     lines = [x for x in console.splitlines() if x.startswith(("ok ", "not ok "))]
     wrong = [x for x in lines if x.startswith("not")]
     notes = [x for x in console.splitlines() if x.startswith("note ")]
     told = "\n".join([*wrong, *notes, console[-3000:]])
     assert "\ndone\n" in console, told
     assert wrong == [], told
+    assert splats(console) == []
     return lines
 
 

@@ -13,6 +13,7 @@
 #include <glob.h>
 #include <linux/fuse.h>
 #include <linux/io_uring.h>
+#include <linux/mempolicy.h>
 #include <linux/userfaultfd.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -30,6 +31,7 @@
 #define RESTING 128UL		/* MiB of a process, one page of each in a pipe */
 #define GRANTED GROUPS "/granted"
 #define OWN GRANTED "/own"
+#define HUGE_PAGES "/sys/kernel/mm/transparent_hugepage/enabled"
 
 /* In bytes: half of the machine in a file, which fills the page cache; a quarter in a heap. */
 static size_t file_size, heap_size;
@@ -41,6 +43,18 @@ static const char *group;
 static volatile bool *gained;
 
 /* ---- the adversaries: each goes on until it is killed ---- */
+
+/* Of one that is many processes none ends either, but by a kill. */
+static void stay(void)
+{
+	wait(NULL);
+	_exit(1);
+}
+
+static void child_ended(int signal)
+{
+	_exit(1);
+}
 
 /* Cached pages that pipes hold: reclaim and migration cannot have them. */
 static void pipes(int file)
@@ -136,7 +150,7 @@ static void resting(int file)
 	for (size = 0; size < file_size; size += RESTING * MB)
 		if (!fork())
 			rest(RESTING * MB);
-	pause();
+	stay();
 }
 
 /* Pages that are freed only when memory is short. */
@@ -171,7 +185,7 @@ static void locked(int file)
 			}
 		}
 	}
-	pause();
+	stay();
 }
 
 /* Much memory, taken and given back. */
@@ -226,12 +240,10 @@ static void mapped(int file)
 }
 
 /* Huge pages, made and taken apart. */
-static void huge(int file)
+static void take_apart(char *p, size_t size)
 {
-	size_t size = 96 * MB, at;
-	char *p = map(size);
+	size_t at;
 
-	madvise(p, size, MADV_HUGEPAGE);
 	for (;;) {
 		touch(p, size);
 		for (at = 0; at < size; at += 2 * MB)
@@ -240,18 +252,45 @@ static void huge(int file)
 	}
 }
 
-/* Memory policies that change under the pages of a mapping. */
+static void huge(int file)
+{
+	size_t size = 96 * MB;
+	char *p = map(size);
+
+	madvise(p, size, MADV_HUGEPAGE);
+	take_apart(p, size);
+}
+
+/* Where processes have these without asking, a fault that finds none does not wait for one. */
+static void light(int file)
+{
+	size_t size = 96 * MB;
+
+	take_apart(map(size), size);
+}
+
+static void huge_for_all(void)
+{
+	if (!write_text(HUGE_PAGES, "always"))
+		die(HUGE_PAGES);
+}
+
+/* Memory policies that change under the pages of a mapping, which move from node to node. */
 static void policies(int file)
 {
 	size_t size = 64 * MB;
-	unsigned long node = 1;
 	char *p = map(size);
-	int mode;
+	int turn;
 
-	for (mode = 0;; mode = (mode + 1) % 4) {
-		syscall(SYS_mbind, p, size, mode, mode ? &node : NULL, mode ? 2UL : 0UL, 0);
+	for (turn = 0;; turn++) {
+		int mode = turn % 4;
+		unsigned long node = 1UL << turn / 4 % 2;
+
+		syscall(SYS_mbind, p, size, mode, mode ? &node : NULL, mode ? 3UL : 0UL,
+			MPOL_MF_MOVE);
 		touch(p, size);
-		madvise(p, size, MADV_DONTNEED);
+		if (!mode)
+			madvise(p, size, MADV_DONTNEED);
 	}
 }
 
@@ -270,7 +309,7 @@ static void spread(int file)
 			}
 		}
 	}
-	pause();
+	stay();
 }
 
 /* A part of each MiB pinned for I/O, as far as the limit of locked memory goes. */
@@ -469,6 +508,7 @@ static void silent(int file)
 {
 	int i;
 
+	signal(SIGCHLD, child_ended);
 	for (i = 0; i < 32; i++) {
 		if (fork())
 			continue;
@@ -543,6 +583,7 @@ static const struct {
 	{ .name = "writer", .run = writer },
 	{ .name = "mapped", .run = mapped },
 	{ .name = "huge", .run = huge },
+	{ .name = "light", .run = light, .prepare = huge_for_all },
 	{ .name = "policies", .run = policies },
 	{ .name = "spread", .run = spread },
 	{ .name = "pinned", .run = pinned },
@@ -610,7 +651,7 @@ static void measure(size_t i, pid_t hurt, int file, unsigned int seconds)
 		tell_cost(&beside);
 	check(goes_on, "the victim goes on");
 	check(waitpid(hurt, NULL, WNOHANG) == 0, "the victim lives");
-	printf("# the adversary %s\n", waitpid(bad, NULL, WNOHANG) ? "has ended" : "goes on");
+	check(waitpid(bad, NULL, WNOHANG) == 0, "the adversary goes on");
 	/* Where the first policy has some, too, that is no difference. */
 	printf("# figure kills %llu\n", (unsigned long long)kills);
 	check(!kills, "nothing is killed for want of memory");
@@ -631,6 +672,7 @@ static void clear(pid_t hurt)
 	rmdir(OWN);
 	rmdir(GRANTED);
 	rmdir(VICTIM_GROUP);
+	write_text(HUGE_PAGES, "madvise");
 }
 
 static size_t find_adversary(int argc, char **argv)

@@ -33,15 +33,13 @@ def test_kunit_suites_pass_on_the_debug_kernel(
 def test_calls_inside_the_feature_lead_down(kernel: MakeKernel, variant: str) -> None:
     """The floors are those of `house.FLOORS`; the memory manager alone uses the entries."""
     found = house.objects(kernel(variant).directory)
-    hooks = [
-        paths.OVERLAY / "include" / "linux" / "cohort.h",
-        *sorted((paths.OVERLAY / "mm" / "cohort" / "host").glob("*.h")),
-    ]
-    header = "".join(file.read_text(encoding="utf-8") for file in hooks)
+    hooks = paths.OVERLAY / "include" / "linux" / "cohort.h"
+    host = sorted((paths.OVERLAY / "mm" / "cohort" / "host").glob("*.h"))
+    glue = "".join(file.read_text(encoding="utf-8") for file in host)
     assert {part.folder for part in found} == set(house.FLOORS)
     assert house.wrong_arrows(found) == []
     assert house.scheme_names(found) == []
-    assert house.entries_from_inside(found, header) == []
+    assert house.entries_from_inside(found, hooks.read_text(encoding="utf-8"), glue) == []
 
 
 def _code(file: Path) -> list[str]:

@@ -68,6 +68,16 @@ def test_an_entry_of_another_folder_is_not_called_from_inside_either() -> None:
     assert house.entries_from_inside([*RIGHT, wrong], HEADER) == ["__cohort_link"]
 
 
+@pytest.mark.parametrize(
+    ("name", "found"), [("cohort_age", ["cohort_age"]), ("cohort_zone_drain", [])]
+)
+def test_an_entry_is_one_by_its_place_not_by_its_name(name: str, found: list[str]) -> None:
+    """But for the few that both sides call."""
+    header = f"{HEADER}bool {name}(struct zone *zone);\n#define cohort_core(x) cohort_lib(x)\n"
+    wrong = house.read("core", f"                 U {name}\n                 U cohort_lib\n")
+    assert house.entries_from_inside([*RIGHT, wrong], header) == found
+
+
 def test_schemes_do_not_call_each_other() -> None:
     wrong = house.read("cpb", "                 U cohort_region_key\n")
     assert house.wrong_arrows([*RIGHT, wrong]) == ["cpb -> region: cohort_region_key"]

@@ -124,6 +124,27 @@ def parse_run_tests(lines):
 """
 
 
+@pytest.mark.parametrize(
+    ("line", "complains"),
+    [
+        ("WARNING: CPU: 0 PID: 9 at mm/page_alloc.c:1", True),
+        ("kernel BUG at mm/cohort/core/block.c:9!", True),
+        ("BUG: KASAN: use-after-free in free_unref_page", True),
+        ("pagealloc: memory corruption", True),
+        ("pagealloc: single bit error", True),
+        ("INFO: trying to register non-static key.", True),
+        ("INFO: possible recursive locking detected", True),
+        ("INFO: task kswapd0:44 blocked for more than 122 seconds.", True),
+        ("EXT4-fs error (device pmem0): ext4_lookup:1: inode #2: iget: bad extra_isize", True),
+        ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", False),
+        ("EXT4-fs (pmem0): mounted filesystem r/w with ordered data mode", False),
+        ("Memory failure: 0x1: recovery action for free buddy page: Recovered", False),
+    ],
+)
+def test_which_lines_are_complaints(line: str, complains: bool) -> None:
+    assert kunit.splats(f"[    1.100000][    T9] {line}\r\nbooted\n") == [line] * complains
+
+
 def test_a_guest_is_of_its_kernels_machine_and_has_its_directory_alone(
     tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

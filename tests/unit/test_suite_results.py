@@ -64,6 +64,18 @@ def test_what_the_kernel_says_belongs_to_the_case_before_it() -> None:
     assert a.complaints == found["a"]
 
 
+def test_what_the_kernel_says_before_the_first_case_is_of_that_one() -> None:
+    """Schemes are switched on there, and no case would tell of what came of it."""
+    console = (
+        "[    0.9][    T1] WARNING: CPU: 0 PID: 1 at mm/cohort/core/block.c:1\n"
+        "[    1.0][    T1] suite: case a\n"
+        "[    1.1][    T1] BUG: sleeping function called from invalid context\n"
+        "[    2.0][    T1] suite: case b\n"
+    )
+    a, b = results.cases_of(SUITE, [begin("a"), end("a", 0), begin("b"), end("b", 0)], console)
+    assert (a.status, len(a.complaints), b.status) == ("splat", 2, "pass")
+
+
 def test_a_case_without_a_result_has_died() -> None:
     assert [x.status for x in results.cases_of(SUITE, [begin("a")], "")] == ["died"]
 

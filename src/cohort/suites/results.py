@@ -152,12 +152,15 @@ def status_of(code: int, skip: Sequence[int]) -> Status:
 
 
 def complaints_of(console: str) -> dict[str, tuple[str, ...]]:
-    """What the kernel complained of, by the case that it stands after in its log."""
+    """What the kernel complained of, by the case that it stands after in its log. What stands
+    before the first, as of booting and of switching schemes on, is of that one."""
     found: dict[str, list[str]] = {}
     name = ""
     for raw in console.replace("\r", "").splitlines():
         if mark := _MARK.search(STAMP.sub("", raw)):
             name = mark[1]
+            if "" in found:
+                found[name] = found.pop("")
         elif complaint := splats(raw):
             found.setdefault(name, []).extend(complaint)
     return {case: tuple(lines) for case, lines in found.items()}

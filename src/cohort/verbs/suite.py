@@ -85,6 +85,7 @@ def command(
 
     if config is not None and debug:
         raise UsageError("--config does not go with --debug", "name the fragment debug instead")
+    debug = debug or "debug" in (config or "").split(",")
     suite = load_suite(name) if directory is None else load_directory(directory, name)
     suite = choose_cases(suite, cases)
     loaded = load_policies(_names(policies))

@@ -26,7 +26,12 @@ from cohort.vm.machine import VmSpec
 STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*\w+\])? ")
 SUITE = re.compile(r'^static struct kunit_suite \w+ = \{\s+\.name = "(\w+)"', re.MULTILINE)
 OBJECTS = re.compile(r"^obj-(?:y|\$\((CONFIG_\w+)\))\s*\+= (.*)$", re.MULTILINE)
-SPLAT = re.compile(r"WARNING:|BUG:|KASAN|UBSAN|INFO: (?:possible|suspicious|inconsistent)|Oops")
+SPLAT = re.compile(
+    r"WARNING:|BUG:|kernel BUG at|KASAN|UBSAN|Oops|pagealloc: |EXT4-fs error"
+    r"|INFO: (?:possible|suspicious|inconsistent|trying to register|task )"
+)
+"""What a kernel begins a complaint with, of lockdep, hung tasks and poisoned pages among others.
+A stall of RCU is none: on a busy host the guest stands still for as long."""
 
 PARSER = Path("tools/testing/kunit")
 ERROR = "[ERROR] Test: "
