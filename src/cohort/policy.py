@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from cohort import named, paths, switches, tomlfile
+from cohort import knobs, named, paths, switches, tomlfile
 from cohort.errors import UsageError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
@@ -150,6 +150,9 @@ class Policy(BaseModel):
         """Each switch is good by itself; some are refused beside others, or by this kernel."""
         if clash := switches.conflict(self.cmdline):
             raise ValueError(f"cmdline.{clash[0]}: {clash[1]}")
+        for path, value in self.sysfs.items():
+            if what := knobs.problem(path, value):
+                raise ValueError(f"sysfs: {what}")
         if self.kernel == "stock" and (given := switches.values(self.cmdline)):
             raise ValueError(f"kernel: stock has no Cohort, and cmdline has {next(iter(given))}=")
         if self.guaranteed_mb and self.kernel != "gcma":
@@ -245,4 +248,4 @@ def _validate(path: Path, data: dict[str, Any]) -> Policy:
     try:
         return Policy.model_validate(named_data)
     except ValidationError as error:
-        raise tomlfile.explain(path, error, "policy", Policy) from error
+        raise tomlfile.explain(path, error, "policy", Policy, (tomlfile.EXTENDS,)) from error

@@ -31,7 +31,10 @@ NUMBERS = {
 }
 """The least and the greatest value of each."""
 CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "remnants")}
+AT_BOOT = ("cohort.region_vmalloc", "cohort.pcpa_node")
+"""Of these the parameters that no file shows or changes."""
 AREAS = ("cohort.pcpa", "cohort.pcpa_contig", "cohort.sra")
+STOCK_AREA = "cma"
 ONCE = AREAS[:2]
 """Of these the kernel refuses a second one; of all others it takes the last."""
 AREA_FILES = {
@@ -210,10 +213,13 @@ def misfit(words: Sequence[str], memory_mb: int, cpus: int) -> str | None:
     """
     given = values(words)
     memory = memory_mb * MIB
-    for name in AREAS:
-        found = area(given.get(name, ""))
+    # Stock's own area, too: the kernel would boot without one.
+    stock = [word.partition("=")[2] for word in words if word.startswith(f"{STOCK_AREA}=")]
+    sizes = given | dict(zip([STOCK_AREA], stock[-1:], strict=False))
+    for name in (*AREAS, STOCK_AREA):
+        found = area(sizes.get(name, ""))
         if found is not None and found[0] >= memory:
-            return f"{name}={given[name]}: larger than the machine's {memory_mb}M"
+            return f"{name}={sizes[name]}: larger than the machine's {memory_mb}M"
     if problem := _no_node(given):
         return problem
     return _layout_misfit(given[LAYOUT], memory, cpus) if LAYOUT in given else None

@@ -15,6 +15,9 @@ from pydantic_core import ErrorDetails
 from cohort import named
 from cohort.errors import UsageError
 
+EXTENDS = "extends"
+"""The key of a file that takes what it does not say from another."""
+
 Table = dict[str, Any]
 Key = Sequence[str | int]
 
@@ -54,10 +57,10 @@ def read_extending(
     are the files that led here.
     """
     text, data = read(path, kind)
-    parent = data.pop("extends", None)
+    parent = data.pop(EXTENDS, None)
     if parent is None:
         return data
-    where = f"{path}:{line_of(text, ['extends'])}: extends"
+    where = f"{path}:{line_of(text, [EXTENDS])}: {EXTENDS}"
     base = path.parent / f"{parent}.toml"
     # A file called as the shipped one that it extends means that one.
     other = shipped / base.name
@@ -84,10 +87,17 @@ def with_name(path: Path, data: Table, pattern: re.Pattern[str], rule: str) -> T
     return {"name": path.stem, **data}
 
 
-def explain(path: Path, error: ValidationError, kind: str, model: type[BaseModel]) -> UsageError:
+def explain(
+    path: Path,
+    error: ValidationError,
+    kind: str,
+    model: type[BaseModel],
+    besides: Sequence[str] = (),
+) -> UsageError:
     """The first thing wrong. A message of ours may begin with its key: `app.mail: what`.
 
-    For a key that `model` does not have, the hint is the nearest that it has somewhere.
+    For a key that `model` does not have, the hint is the nearest that it has somewhere, or one of
+    those that such a file may have `besides`; for a word that is none of a few, the nearest.
     """
     problem = _first(error)
     key, what = first_problem(error)
@@ -95,7 +105,11 @@ def explain(path: Path, error: ValidationError, kind: str, model: type[BaseModel
     line = line_of(path.read_text(encoding="utf-8"), key)
     if problem["type"] == "extra_forbidden":
         here = _keys_at(model.model_json_schema(), problem["loc"][:-1])
+        here += besides if len(key) == 1 else ()
         hint = named.near(str(key[-1]), here) or named.near(str(key[-1]), _keys(model))
+    if problem["type"] == "literal_error":
+        words = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
+        hint = named.near(str(problem["input"]), words)
     return UsageError(f"{path}:{line}: {shown(key) or kind}: {what}", hint)
 
 

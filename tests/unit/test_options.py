@@ -138,6 +138,19 @@ def test_what_only_counts_lists_no_hunks(word: str, cohort: Callable[..., Outcom
     assert (done.code, f"{word} does not go with --frozen" in done.stderr) == (2, True)
 
 
+def test_a_file_that_would_be_below_a_file_is_refused(
+    tmp_path: Path, cohort: Callable[..., Outcome]
+) -> None:
+    (tmp_path / "page").touch()
+    done = cohort("compare", "none", "region", "--report", tmp_path / "page" / "x.html")
+    assert (done.code, "is no directory" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_suite_takes_a_policy_once(cohort: Callable[..., Outcome]) -> None:
+    done = cohort("suite", "fio", "--policies", "none,none")
+    assert (done.code, "policies of the same name: none, none" in done.stderr) == (2, True)
+
+
 def test_a_tree_is_asked_for_alike_on_every_verb_that_makes_runs() -> None:
     said = {verb: option.help for word, verb, option in words() if word == "--tree"}
     assert {said.pop(verb) for verb in (*MAKE_RUNS, "suite")} == {

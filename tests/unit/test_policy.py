@@ -208,6 +208,21 @@ def test_a_bad_file_is_named_with_line_and_key(
     assert what in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('extend = "tuned"', "did you mean extends?"),
+        ('title = "t"\ncmdlin = []', "did you mean cmdline?"),
+        ('title = "t"\nkernel = "stok"', "did you mean stock?"),
+        ('title = "t"\nkernel = "mine"', None),
+    ],
+)
+def test_the_nearest_key_or_word_is_named(text: str, hint: str | None, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_policy(write(tmp_path, text))
+    assert caught.value.hint == hint
+
+
 def test_a_bad_parent_is_the_one_named(tmp_path: Path) -> None:
     base = write(tmp_path, 'title = "t"\nkernel = 1', "base")
     with pytest.raises(UsageError, match=f"{base}:2: kernel"):

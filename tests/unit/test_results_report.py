@@ -209,7 +209,7 @@ def test_a_place_that_is_none_for_pictures_is_told_before_anything_is_measured(
     file.touch()
     assert cohort(monkeypatch, "report", run, "--pictures", file) == 2
     assert "is a file" in capsys.readouterr().err
-    assert cohort(monkeypatch, "report", run, "--pictures", file / "deep") == 8
+    assert cohort(monkeypatch, "report", run, "--pictures", file / "deep") == 2
     assert f"{file}/deep" in capsys.readouterr().err
 
 

@@ -76,4 +76,4 @@ def _validate(path: Path, data: dict[str, Any]) -> Workload:
     try:
         return Workload.model_validate(named_data)
     except ValidationError as error:
-        raise tomlfile.explain(path, error, "workload", Workload) from error
+        raise tomlfile.explain(path, error, "workload", Workload, (tomlfile.EXTENDS,)) from error

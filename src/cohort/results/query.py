@@ -181,4 +181,4 @@ def _load_events(database: duckdb.DuckDBPyConnection, directories: Sequence[Path
     try:
         database.execute(query, {"files": files})
     except duckdb.Error as error:
-        raise Failed(f"what a guest said cannot be read: {error}") from error
+        raise Failed(f"what a guest said cannot be read: {error}", MAKE_AGAIN) from error

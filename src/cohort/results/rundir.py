@@ -55,9 +55,9 @@ def _read_record(line: str, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError as error:
-        raise Failed(f"{where}: not a record: {line[:80]!r}") from error
+        raise Failed(f"{where}: not a record: {line[:80]!r}", MAKE_AGAIN) from error
     if not isinstance(record, dict):
-        raise Failed(f"{where}: not a record: {line[:80]!r}")
+        raise Failed(f"{where}: not a record: {line[:80]!r}", MAKE_AGAIN)
     return record
 
 

@@ -322,6 +322,6 @@ def choose_cases(suite: Suite, names: Sequence[str]) -> Suite:
     if unknown := [name for name in names if name not in suite.case]:
         raise UsageError(
             f"suite {suite.name} has no case {', '.join(unknown)}",
-            named.hint(unknown[0], suite.case, "it has"),
+            named.of_many(unknown[0], list(suite.case), "see the suite's file"),
         )
     return suite.model_copy(update={"case": {name: suite.case[name] for name in names}})

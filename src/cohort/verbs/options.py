@@ -52,15 +52,19 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 def make_room(*files: Path | None) -> None:
     """Make the directories of files to be written, before anything is run: what has no place, or
     one that cannot be written, should not be found when all runs are made. OSError says why;
-    UsageError for one without a name, and for two of one place, of which one would be lost."""
+    UsageError for one without a name, one below a file, and for two of one place, of which one
+    would be lost."""
     taken: set[Path] = set()
     for file in files:
         if file is None:
             continue
         if not file.name:
             raise UsageError("a file to be written has no name", "name it, or leave its option out")
-        file.absolute().parent.mkdir(parents=True, exist_ok=True)
-        host.try_to_write(file)
+        try:
+            file.absolute().parent.mkdir(parents=True, exist_ok=True)
+            host.try_to_write(file)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UsageError(f"{file}: {error.filename} is no directory", "name another") from error
         place = file.resolve()
         if place in taken and not host.is_stream(file):
             raise UsageError(f"two files to be written are {file}", "give one another name")

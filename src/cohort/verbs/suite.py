@@ -112,11 +112,11 @@ def command(
 
 
 def _names(policies: str) -> list[str]:
-    """The names between the commas of --policies, each once; UsageError for none."""
+    """The names between the commas of --policies; UsageError for none."""
     names = [name for word in policies.split(",") if (name := word.strip())]
     if not names:
         raise UsageError("--policies names none", f"--policies {POLICIES}")
-    return list(dict.fromkeys(names))
+    return names
 
 
 def show(suite: "Suite", outcomes: "Sequence[Outcome]", as_json: bool) -> None:

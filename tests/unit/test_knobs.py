@@ -1,0 +1,66 @@
+"""Cohort's files in sysfs, checked before a kernel is built for them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cohort import knobs, switches
+from cohort.policy import load_policies, policy_names
+from tests_support import Outcome
+
+TOP = knobs.COHORT
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (f"{TOP}/region/order", "9"),
+        (f"{TOP}/region/enabled", "1"),
+        (f"{TOP}/pcpa/size", "260M"),
+        (f"{TOP}/pcpa/size", "0"),
+        (f"{TOP}/cpb/refill", "split"),
+        (f"{TOP}/vnode/trusted/unusable_pct", "3"),
+        ("/sys/kernel/mm/lru_gen/enabled", "7"),
+        ("/sys/block/dm-0/queue/read_ahead_kb", "64"),
+    ],
+)
+def test_what_the_kernel_may_take(path: str, value: str) -> None:
+    assert knobs.problem(path, value) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (f"{TOP}/region/enabeld", "1", f"no such file; did you mean {TOP}/region/enabled?"),
+        (f"{TOP}/vnode/a/b/free_kb", "1", "no such file"),
+        ("/sys/kernel/mm/cohrt/region/order", "8", "no /sys/kernel/mm/cohrt; did you mean cohort?"),
+        (f"{TOP}/region/order", "99", "order: 99: not a number from 5 to 9"),
+        (f"{TOP}/pcpa/size", "261M", "size: 261M: the size is not a multiple of a pageblock"),
+        (f"{TOP}/pcpa/below", "much", "not an address"),
+        (f"{TOP}/cpb/refill", "whole", "not one of split, remnants"),
+    ],
+)
+def test_what_the_kernel_refuses(path: str, value: str, said: str) -> None:
+    assert said in str(knobs.problem(path, value))
+
+
+def test_all_files_with_a_boot_parameter_are_cohorts() -> None:
+    assert set(knobs._PARAMETERS) <= set(knobs.files())
+    assert set(knobs._PARAMETERS.values()) <= set(switches.PARAMETERS)
+
+
+def test_the_policies_that_there_are_write_files_that_there_are() -> None:
+    assert len(load_policies(policy_names())) > 50
+
+
+def test_a_file_that_is_none_is_told_before_anything_is_built(
+    tmp_path: Path, cohort: Callable[..., Outcome], own_out: Path
+) -> None:
+    policy = tmp_path / "mine.toml"
+    policy.write_text(f'title = "t"\n[sysfs]\n"{TOP}/region/ordr" = "8"\n')
+    done = cohort("run", policy)
+    assert done.code == 2
+    assert f"mine.toml:2: sysfs: {TOP}/region/ordr: Cohort has no such file" in done.stderr
+    assert f"did you mean {TOP}/region/order?" in done.stderr
+    assert not list(own_out.glob("kernel/*"))
