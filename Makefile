@@ -21,13 +21,13 @@ ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
 SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes integrity userland
 POLICIES := none,region-alone,region,cpb,pcpa,vnode
 # On one CPU there is no room for two nodes.
-POLICIES_adversaries := none,region-alone,region,rightsize,cpb,pcpa
+POLICIES_adversaries := none,region-alone,region,rightsize,cpb,pcpa,pcpa-kept
 POLICIES_changes := none,region-alone,region,cpb,pcpa
 # Suites on another machine, each with its options. They run before the suite itself, and what their
 # guests said goes out of its way. A checked kernel wants more of the virtual node that it lives in
 # than `vnode` has.
 ALSO := adversaries+2cpus stress-ng-vm+8cpus+debug stress-ng-vm+2cpus+debug
-POLICIES_adversaries+2cpus := none,vnode
+POLICIES_adversaries+2cpus := none,vnode,vnode-lend
 POLICIES_stress-ng-vm+8cpus+debug := none,region-alone,region,cpb,pcpa
 POLICIES_stress-ng-vm+2cpus+debug := none,region-alone,region,cpb,pcpa
 OPTIONS_adversaries+2cpus := --cpus 2

@@ -29,6 +29,16 @@ def test_kunit_suites_pass_on_the_debug_kernel(
     assert report.ok, report.text()
 
 
+@pytest.mark.night
+@pytest.mark.parametrize("variant", ["up", "rt"])
+def test_kunit_suites_pass_on_one_cpu_and_with_preempt_rt(
+    variant: str, kernel: MakeKernel, tree: Path, announce: Callable[[str], Update]
+) -> None:
+    """Some of the code is for such a kernel alone, and compiling it does not run it."""
+    report = kunit.run(kernel(variant), tree, announce("KUnit cases"), timeout_s=1800)
+    assert report.ok, report.text()
+
+
 @pytest.mark.parametrize("variant", ["cohort", "debug"])
 def test_calls_inside_the_feature_lead_down(kernel: MakeKernel, variant: str) -> None:
     """The floors are those of `house.FLOORS`; the memory manager alone uses the entries."""

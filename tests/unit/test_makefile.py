@@ -154,7 +154,7 @@ def test_make_suites_runs_them_under_every_policy_that_they_can_have(
         assert set(alone) <= set(seen[name].policies), name
     assert "rightsize" in seen["adversaries"].policies
     two = seen["adversaries+2cpus"]
-    assert (two.policies, two.cpus, two.debug) == (["none", "vnode"], 2, False)
+    assert (two.policies, two.cpus, two.debug) == (["none", "vnode", "vnode-lend"], 2, False)
     checked = [x for x in commands if x.suite == "stress-ng-vm" and x.debug]
     assert [x.cpus for x in checked] == [8, 2]
 

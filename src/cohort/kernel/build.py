@@ -55,7 +55,8 @@ ARCHES = {
 
 
 # Fragments on top of the base, the machine's and the lab's own (the storage). `stock` is the same
-# tree without CONFIG_COHORT; the debug kernel has the KUnit suites too, which spares a build.
+# tree without CONFIG_COHORT; the debug kernel has the KUnit suites too, which spares a build; "up"
+# and "rt" are for these alone, on one CPU and with PREEMPT_RT.
 VARIANTS: dict[str, tuple[str, ...]] = {
     "stock": (),
     "cohort": ("cohort",),
@@ -64,6 +65,8 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "debug": ("cohort", "debug", "kunit"),
     "races": ("cohort", "races"),
     "lockstat": ("cohort", "lockstat"),
+    "up": ("cohort", "kunit", "up"),
+    "rt": ("cohort", "kunit", "rt"),
 }
 
 
