@@ -22,8 +22,8 @@ struct cohort_domain;
 struct folio_batch;
 struct scan_control;
 
-/* An ALLOC_* flag: what the ordinary free pages cannot serve may take owned ones. */
-#define COHORT_ALLOC_BREACH	(IS_ENABLED(CONFIG_COHORT) ? 0x400 : 0)
+/* An ALLOC_* flag, high above others': what ordinary free pages cannot serve may take owned ones. */
+#define COHORT_ALLOC_BREACH	(IS_ENABLED(CONFIG_COHORT) ? 1U << 30 : 0)
 
 /*
  * Bits of mm->flags, at the end of a long that is full below 32: the role of a process,
