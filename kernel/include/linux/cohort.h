@@ -22,8 +22,7 @@ struct cohort_domain;
 struct folio_batch;
 struct scan_control;
 
-/* An ALLOC_* flag, high above others': what ordinary free pages cannot serve may take owned ones. */
-#define COHORT_ALLOC_BREACH	(IS_ENABLED(CONFIG_COHORT) ? 1U << 30 : 0)
+#define COHORT_ALLOC_BREACH	(IS_ENABLED(CONFIG_COHORT) ? 1U << 30 : 0) /* ALLOC_*: owned, too */
 
 /*
  * Bits of mm->flags, at the end of a long that is full below 32: the role of a process,
@@ -189,8 +188,9 @@ unsigned long long __cohort_watermark_gap(unsigned long long stock);
 
 /* Is one use enough for a mapped file page to stay?  And one by this mapping none? */
 #define cohort_touched_stays()	cohort_scope_enabled()
-bool __cohort_vma_background(const struct vm_area_struct *vma);
-#define cohort_vma_background(vma) (cohort_scope_enabled() && __cohort_vma_background(vma))
+bool __cohort_of_file(const struct vm_area_struct *vma);
+#define cohort_vma_background(vma) (cohort_scope_enabled() && \
+	test_bit(COHORT_MMF_BACKGROUND, &(vma)->vm_mm->flags) && __cohort_of_file(vma))
 
 /* Must a page be able to leave at any time?  One that was evicted is read again; is evicted. */
 bool __cohort_pcpa_transient(unsigned long pfn);

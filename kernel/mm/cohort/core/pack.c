@@ -82,6 +82,7 @@ unsigned long cohort_whole(struct zone *zone)
 		nr += data_race(zone->free_area[o].nr_free) << o;
 	/* Blocks are not taken of it, and its free pages are mostly in large pieces. */
 	kept += zone_page_state(zone, NR_FREE_CMA_PAGES);
+	/* Nor of the reserve for requests that may not wait; its small pieces, too, are taken off. */
 	kept += READ_ONCE(zone->nr_free_highatomic);
 	/* Requests that may have a higher zone leave that much to those that may not. */
 	kept += zone->lowmem_reserve[ZONE_NORMAL];

@@ -23,9 +23,9 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 	(cohort_vnode_enabled() ? __cohort_vnode_target(reason, from, to, mask) : (mask))
 
 /* A page that is demoted, and would leave its role, has no place. */
-bool __cohort_vnode_strays(int reason, int from, int to, const nodemask_t *nodemask);
+bool __cohort_vnode_demotes_away(int reason, int from, int to, const nodemask_t *nodemask);
 #define cohort_target_alloc(reason, from, gfp, order, nid, mask) \
-	(cohort_vnode_enabled() && __cohort_vnode_strays(reason, from, nid, mask) ? NULL : \
+	(cohort_vnode_enabled() && __cohort_vnode_demotes_away(reason, from, nid, mask) ? NULL : \
 	 __folio_alloc(gfp, order, nid, cohort_vnode_target(reason, from, nid, mask)))
 
 /*

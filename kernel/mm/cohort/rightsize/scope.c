@@ -50,16 +50,16 @@ void cohort_scope_note(struct mm_struct *mm, int oom_score_adj)
 }
 
 /**
- * __cohort_vma_background() - do uses by this mapping count for nothing?
- * @vma: a mapping of any process
+ * __cohort_of_file() - has a mapping pages of a file alone?
+ * @vma: a mapping of a process in the background
  *
- * Those of a file's pages in the background.  What was written to a private mapping is anonymous,
- * and shared memory is swapped as that is: they age as all else, or are only swapped in again.
+ * Uses of these count for nothing.  What was written to a private mapping is anonymous, and
+ * shared memory is swapped as that is: they age as all else, or are only swapped in again.
  */
-bool __cohort_vma_background(const struct vm_area_struct *vma)
+bool __cohort_of_file(const struct vm_area_struct *vma)
 {
-	return test_bit(COHORT_MMF_BACKGROUND, &vma->vm_mm->flags) && vma->vm_file &&
-	       !READ_ONCE(vma->anon_vma) && !shmem_mapping(vma->vm_file->f_mapping);
+	return vma->vm_file && !READ_ONCE(vma->anon_vma) &&
+	       !shmem_mapping(vma->vm_file->f_mapping);
 }
 
 /* Evicted, and not of a working set that went too early: alone when it is missed. */

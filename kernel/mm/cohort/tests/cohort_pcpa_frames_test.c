@@ -534,17 +534,24 @@ static void cohort_pcpa_test_not_grown(struct kunit *test)
  */
 static void cohort_pcpa_test_beside_highatomic(struct kunit *test)
 {
-	unsigned long nr = cohort_area_align(), at, got;
+	unsigned long nr = cohort_area_align(), at, pfn, got;
+	int err = 0, tries = 50;
 
 	at = cohort_frames_find(NUMA_NO_NODE, nr, 0, ULONG_MAX);
 	KUNIT_ASSERT_NE(test, at, 0UL);
-	set_pageblock_migratetype(pfn_to_page(at), MIGRATE_HIGHATOMIC);
+	for (pfn = at; pfn < at + nr; pfn += pageblock_nr_pages)
+		set_pageblock_migratetype(pfn_to_page(pfn), MIGRATE_HIGHATOMIC);
 	cohort_frames_free(at, nr);
 	got = cohort_frames_find(NUMA_NO_NODE, nr, at, ULONG_MAX);
 	KUNIT_EXPECT_EQ(test, got, 0UL);
-	/* Which is what makes it an ordinary one again here. */
-	if (!got)
-		KUNIT_ASSERT_EQ(test, alloc_contig_range(at, at + nr, MIGRATE_MOVABLE, GFP_KERNEL), 0);
+	/* To be taken makes them ordinary again; others may hold a page of them for a moment. */
+	while (!got && tries--) {
+		err = alloc_contig_range(at, at + nr, MIGRATE_MOVABLE, GFP_KERNEL);
+		if (!err)
+			break;
+		msleep(100);
+	}
+	KUNIT_ASSERT_EQ(test, err, 0);
 	cohort_frames_free(at, nr);
 }
 

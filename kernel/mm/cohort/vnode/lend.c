@@ -90,11 +90,11 @@ static DECLARE_WORK(lend_work, cohort_lend_take_back_work);
 /**
  * cohort_lend_headroom() - free pages of a node beyond its high watermarks
  * @vn: the node
- * @lends: holes in blocks do not count, which its own processes may fill
+ * @to_lend: holes in blocks do not count, which its own processes may fill
  *
  * Return: pages; negative if it is short.
  */
-long cohort_lend_headroom(const struct cohort_vnode *vn, bool lends)
+long cohort_lend_headroom(const struct cohort_vnode *vn, bool to_lend)
 {
 	long pages = 0;
 	struct zone *zone;
@@ -104,7 +104,7 @@ long cohort_lend_headroom(const struct cohort_vnode *vn, bool lends)
 
 		if (!node_isset(zone_to_nid(zone), vn->nodes))
 			continue;
-		nr = lends ? nr - min(nr, cohort_unusable_free(zone)) : cohort_breachable(zone, nr);
+		nr = to_lend ? nr - min(nr, cohort_unusable_free(zone)) : cohort_breachable(zone, nr);
 		pages += (long)nr - (long)high_wmark_pages(zone);
 	}
 	return pages;

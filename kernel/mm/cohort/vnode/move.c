@@ -63,7 +63,7 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 }
 
 /**
- * __cohort_vnode_strays() - would a page that is demoted leave its role?
+ * __cohort_vnode_demotes_away() - would a page that is demoted leave its role?
  * @reason: enum migrate_reason
  * @from: where it is
  * @to: the slower node that was named
@@ -73,7 +73,7 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
  * others are of the role @nodemask has no room to say.  A mask without a node would not do: the
  * allocator forgets one that has none of the task's cpuset.
  */
-bool __cohort_vnode_strays(int reason, int from, int to, const nodemask_t *nodemask)
+bool __cohort_vnode_demotes_away(int reason, int from, int to, const nodemask_t *nodemask)
 {
 	struct cohort_vnode *vn = reason == MR_DEMOTION ? cohort_vnode_of_node(from) : NULL;
 

@@ -132,7 +132,7 @@ void cohort_vnode_count_victims(void);
 /* lend.c */
 void cohort_vnode_returned(unsigned long pfn);
 struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
-long cohort_lend_headroom(const struct cohort_vnode *vn, bool lends);
+long cohort_lend_headroom(const struct cohort_vnode *vn, bool to_lend);
 bool cohort_vnode_lends(void);
 int cohort_vnode_lend(bool on);
 
