@@ -16,7 +16,7 @@ DIRECTORIES = (
 )
 DATA = "cohort/data"
 DESCRIBE = ("git", "describe", "--always", "--abbrev=12")
-# As `cohort.runs.git_id` asks: documents are no change.
+# As `cohort.checkout.commit` asks: documents are no change.
 CHANGES = (
     *("git", "status", "--porcelain", "--untracked-files=no", "--", "."),
     *(":(exclude)docs", ":(exclude)README.md"),

@@ -242,7 +242,7 @@ def claims_of(console: str) -> list[str]:
     told = "\n".join([*wrong, *notes, console[-3000:]])
     assert "\ndone\n" in console, told
     assert wrong == [], told
-    assert splats(console) == []
+    assert splats(console) == [], told
     return lines
 
 

@@ -1,10 +1,12 @@
 """Cohort's files in sysfs, checked before anything is built for a policy that writes them.
 
-A name that is mistyped, or a value that the kernel refuses, ends a guest after its boot. The names
-are those of the kernel part's ABI document; a file that has a boot parameter has its bounds.
+A name that is mistyped, a file that is only read, or a value that the kernel refuses ends a guest
+after its boot. What there is says the kernel part's ABI document; a file that has a boot parameter
+has its bounds.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import PurePosixPath
 
@@ -13,24 +15,28 @@ from cohort import named, paths, switches
 TOP = "/sys/kernel/mm"
 COHORT = f"{TOP}/cohort"
 ABI = paths.OVERLAY / "Documentation/ABI/testing/sysfs-kernel-mm-cohort"
+_NODES = f"{COHORT}/vnode"
 _NODE = "<name>"
 """In the document, for the name of a virtual node."""
 _PARAMETERS = {
     **{file: name for name, file in switches.AREA_FILES.items()},
-    f"{COHORT}/pcpa/below": switches.BELOW,
-    **{
-        f"{COHORT}/{name.removeprefix('cohort.').replace('_', '/', 1)}": name
-        for name in (*switches.NUMBERS, *switches.CHOICES)
-        if name not in switches.AT_BOOT
-    },
+    f"{COHORT}/pcpa/min_order": "cohort.pcpa_min_order",
+    f"{COHORT}/pcpa/timer_ms": "cohort.pcpa_timer_ms",
+    f"{COHORT}/cpb/refill": "cohort.cpb_refill",
 }
+"""The boot parameters of files that may be written, whose bounds are the same."""
 
 
 @cache
-def files() -> tuple[str, ...]:
-    """The paths of all files that Cohort has below /sys, `<name>` for that of a virtual node."""
-    found = re.findall(rf"^What:\s+({COHORT}/\S+)$", ABI.read_text(encoding="utf-8"), re.MULTILINE)
-    return tuple(found)
+def files() -> Mapping[str, bool]:
+    """The paths of all files that Cohort has below /sys, `<name>` for that of a virtual node, and
+    whether they may be written."""
+    found = {}
+    for entry in ABI.read_text(encoding="utf-8").split("\n\n"):
+        mode = re.search(r"^Description:\s+\((\w+)\)", entry, re.MULTILINE)
+        for path in re.findall(rf"^What:\s+({COHORT}/\S+)$", entry, re.MULTILINE):
+            found[path] = mode is not None and "W" in mode[1]
+    return found
 
 
 def problem(path: str, value: str) -> str | None:
@@ -40,14 +46,24 @@ def problem(path: str, value: str) -> str | None:
     """
     if not path.startswith(f"{COHORT}/"):
         return _strange(path)
-    if path not in files() and _of_any_node(path) not in files():
-        meant = named.of_many(path, files(), f"grep What {ABI}")
+    place = path if path in files() else _of_any_node(path)
+    if place not in files():
+        meant = named.of_many(path, list(files()), f"grep What {ABI}")
         return f"{path}: Cohort has no such file; {meant}"
+    if not files()[place]:
+        return f"{path}: is only read"
     parameter = _PARAMETERS.get(path)
     if parameter is None or (parameter in switches.AREA_FILES and value == "0"):
         return None
     what = switches.problem(f"{parameter}={value}")
     return None if what is None else f"{path}: {what.removeprefix(f'{parameter}=')}"
+
+
+def without_node(writes: Sequence[str], nodes: Sequence[str]) -> str | None:
+    """The first path of a virtual node's file that is none of these nodes'; None without any."""
+    place = re.compile(rf"{_NODES}/([^/]+)/[^/]+")
+    found = ((path, place.fullmatch(path)) for path in writes)
+    return next((path for path, match in found if match and match[1] not in nodes), None)
 
 
 def _of_any_node(path: str) -> str:

@@ -3,7 +3,7 @@ and its machine ask of each other."""
 
 from dataclasses import dataclass
 
-from cohort import named, switches
+from cohort import knobs, named, switches
 from cohort.errors import UsageError
 from cohort.kernel.build import VARIANTS
 from cohort.phone import room
@@ -116,8 +116,14 @@ def _strange_camera(spec: RunSpec, workload: Workload) -> str:
 
 
 def _check_nodes(spec: RunSpec, workload: Workload) -> None:
-    """UsageError for a role of the workload whose virtual node the machine will not have."""
+    """UsageError for a role of the workload whose virtual node the machine will not have, and for a
+    file of such a node."""
     nodes = switches.nodes(spec.words)
+    if path := knobs.without_node(list(spec.policy.sysfs), nodes):
+        known = ", ".join(nodes) or f"none, as there is no {switches.LAYOUT}="
+        raise UsageError(
+            f"policy {spec.policy.name}: sysfs: {path}: no such node; the nodes are: {known}"
+        )
     for name, role in spec.policy.role.items():
         if name not in workload.roles or role.vnode is None or role.vnode in nodes:
             continue

@@ -31,8 +31,6 @@ NUMBERS = {
 }
 """The least and the greatest value of each."""
 CHOICES = {"cohort.region_vmalloc": ("0", "1"), "cohort.cpb_refill": ("split", "remnants")}
-AT_BOOT = ("cohort.region_vmalloc", "cohort.pcpa_node")
-"""Of these the parameters that no file shows or changes."""
 AREAS = ("cohort.pcpa", "cohort.pcpa_contig", "cohort.sra")
 STOCK_AREA = "cma"
 ONCE = AREAS[:2]
@@ -213,9 +211,9 @@ def misfit(words: Sequence[str], memory_mb: int, cpus: int) -> str | None:
     """
     given = values(words)
     memory = memory_mb * MIB
-    # Stock's own area, too: the kernel would boot without one.
+    # Stock's own area, too: the kernel goes on without one that it cannot have.
     stock = [word.partition("=")[2] for word in words if word.startswith(f"{STOCK_AREA}=")]
-    sizes = given | dict(zip([STOCK_AREA], stock[-1:], strict=False))
+    sizes = given | ({STOCK_AREA: stock[-1].partition("@")[0]} if stock else {})
     for name in (*AREAS, STOCK_AREA):
         found = area(sizes.get(name, ""))
         if found is not None and found[0] >= memory:

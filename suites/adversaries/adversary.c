@@ -41,6 +41,8 @@ static int fuse = -1;
 static const char *group;
 /* Has the adversary a right that it was not given? */
 static volatile bool *gained;
+/* Have processes huge pages without asking? */
+static bool huge_was_set;
 
 /* ---- the adversaries: each goes on until it is killed ---- */
 
@@ -261,7 +263,7 @@ static void huge(int file)
 	take_apart(p, size);
 }
 
-/* Where processes have these without asking, a fault that finds none does not wait for one. */
+/* Where processes have huge pages without asking, a fault that finds none does not wait for one. */
 static void light(int file)
 {
 	size_t size = 96 * MB;
@@ -273,23 +275,29 @@ static void huge_for_all(void)
 {
 	if (!write_text(HUGE_PAGES, "always"))
 		die(HUGE_PAGES);
+	huge_was_set = true;
 }
 
-/* Memory policies that change under the pages of a mapping, which move from node to node. */
+/*
+ * Memory policies that change under the pages of a mapping. Where there are two nodes its pages move
+ * from one to the other, three times of four.
+ */
 static void policies(int file)
 {
+	bool two = !access("/sys/devices/system/node/node1", F_OK);
 	size_t size = 64 * MB;
 	char *p = map(size);
 	int turn;
 
 	for (turn = 0;; turn++) {
 		int mode = turn % 4;
-		unsigned long node = 1UL << turn / 4 % 2;
+		unsigned long node = two ? 1UL << turn % 2 : 1UL;
 
-		syscall(SYS_mbind, p, size, mode, mode ? &node : NULL, mode ? 3UL : 0UL,
-			MPOL_MF_MOVE);
+		if (syscall(SYS_mbind, p, size, mode, mode ? &node : NULL, mode ? 3UL : 0UL,
+			    MPOL_MF_MOVE))
+			_exit(1);
 		touch(p, size);
-		if (!mode)
+		if (!two || turn % 8 == 7)
 			madvise(p, size, MADV_DONTNEED);
 	}
 }
@@ -583,7 +591,6 @@ static const struct {
 	{ .name = "writer", .run = writer },
 	{ .name = "mapped", .run = mapped },
 	{ .name = "huge", .run = huge },
-	{ .name = "light", .run = light, .prepare = huge_for_all },
 	{ .name = "policies", .run = policies },
 	{ .name = "spread", .run = spread },
 	{ .name = "pinned", .run = pinned },
@@ -595,6 +602,7 @@ static const struct {
 	{ .name = "protected", .run = protected, .prepare = grant_group },
 	{ .name = "cpusets", .run = cpusets, .prepare = grant_group },
 	/* beside what the owner does */
+	{ .name = "light", .run = light, .prepare = huge_for_all },
 	{ .name = "frames", .run = holes, .owner = takes_frames },
 	{ .name = "unplugged", .run = spread, .owner = unplugs },
 };
@@ -672,7 +680,8 @@ static void clear(pid_t hurt)
 	rmdir(OWN);
 	rmdir(GRANTED);
 	rmdir(VICTIM_GROUP);
-	write_text(HUGE_PAGES, "madvise");
+	if (huge_was_set)
+		write_text(HUGE_PAGES, "madvise");
 }
 
 static size_t find_adversary(int argc, char **argv)

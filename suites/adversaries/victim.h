@@ -184,6 +184,8 @@ static void victim(int file)
 	if (pressure < 0 || !write_text(VICTIM_GROUP "/cgroup.procs", "0"))
 		die(VICTIM_GROUP);
 	become(VICTIM_UID);
+	/* Its rounds are the same ones, whatever others have. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	for (;;) {
 		touch(p, VICTIM_HEAP);
 		madvise(p, VICTIM_HEAP, MADV_DONTNEED);

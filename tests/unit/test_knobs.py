@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from cohort import knobs, switches
-from cohort.policy import load_policies, policy_names
+from cohort.errors import UsageError
+from cohort.policy import load_policies, load_policy, policy_names
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from tests_support import Outcome
 
 TOP = knobs.COHORT
@@ -15,7 +18,7 @@ TOP = knobs.COHORT
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (f"{TOP}/region/order", "9"),
+        (f"{TOP}/pcpa/min_order", "8"),
         (f"{TOP}/region/enabled", "1"),
         (f"{TOP}/pcpa/size", "260M"),
         (f"{TOP}/pcpa/size", "0"),
@@ -35,9 +38,11 @@ def test_what_the_kernel_may_take(path: str, value: str) -> None:
         (f"{TOP}/region/enabeld", "1", f"no such file; did you mean {TOP}/region/enabled?"),
         (f"{TOP}/vnode/a/b/free_kb", "1", "no such file"),
         ("/sys/kernel/mm/cohrt/region/order", "8", "no /sys/kernel/mm/cohrt; did you mean cohort?"),
-        (f"{TOP}/region/order", "99", "order: 99: not a number from 5 to 9"),
+        (f"{TOP}/region/order", "8", "order: is only read"),
+        (f"{TOP}/vnode/trusted/free_kb", "8", "free_kb: is only read"),
+        (f"{TOP}/pcpa/min_order", "99", "min_order: 99: not a number from 0 to 8"),
         (f"{TOP}/pcpa/size", "261M", "size: 261M: the size is not a multiple of a pageblock"),
-        (f"{TOP}/pcpa/below", "much", "not an address"),
+        (f"{TOP}/pcpa/below", "4G", "below: is only read"),
         (f"{TOP}/cpb/refill", "whole", "not one of split, remnants"),
     ],
 )
@@ -46,12 +51,26 @@ def test_what_the_kernel_refuses(path: str, value: str, said: str) -> None:
 
 
 def test_all_files_with_a_boot_parameter_are_cohorts() -> None:
-    assert set(knobs._PARAMETERS) <= set(knobs.files())
+    assert all(knobs.files()[path] for path in knobs._PARAMETERS)
     assert set(knobs._PARAMETERS.values()) <= set(switches.PARAMETERS)
 
 
 def test_the_policies_that_there_are_write_files_that_there_are() -> None:
     assert len(load_policies(policy_names())) > 50
+
+
+def test_a_node_that_the_layout_has_not_is_told(own_out: Path) -> None:
+    policy = load_policy("vnode").model_copy(
+        update={"sysfs": {f"{TOP}/vnode/trustd/unusable_pct": "2"}}
+    )
+    with pytest.raises(
+        UsageError, match="trustd/unusable_pct: no such node; .* trusted, untrusted"
+    ):
+        check_run(RunSpec(policy, "phone-2g", 5))
+    assert (
+        knobs.without_node([f"{TOP}/vnode/lend", f"{TOP}/vnode/trusted/free_kb"], ["trusted"])
+        is None
+    )
 
 
 def test_a_file_that_is_none_is_told_before_anything_is_built(

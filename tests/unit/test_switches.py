@@ -142,6 +142,7 @@ def test_the_last_word_counts() -> None:
         (["cohort.sra=1G"], 512, 2, "larger than the machine's 512M"),
         (["cma=2900M", "quiet"], 3072, 2, None),
         (["cma=1G", "cma=3072M", "quiet"], 3072, 2, "cma=3072M: larger than the machine's 3072M"),
+        (["cma=4G@0-8G"], 3072, 2, "cma=4G: larger than the machine's 3072M"),
         (["cohort.pcpa_node=0"], 512, 2, None),
         (["cohort.pcpa_node=1"], 512, 2, "the machine's last node is 0"),
         (["cohort.pcpa_node=1", "cohort.vnode=a:1G,b:rest"], 2048, 2, None),

@@ -61,7 +61,9 @@ def test_it_brings_what_the_checkout_has(elsewhere: Elsewhere) -> None:
     done = elsewhere.run("python", FACTS)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == wheel_facts.facts()
-    ask = "from cohort import checkout, paths; print(paths.__file__, paths.CHECKOUT, checkout.commit())"
+    ask = (
+        "from cohort import checkout as c, paths; print(paths.__file__, paths.CHECKOUT, c.commit())"
+    )
     said = elsewhere.run("python", "-c", ask).stdout.split()
     assert said == [str(elsewhere.packages / "cohort/paths.py"), "None", elsewhere.commit]
 

@@ -64,7 +64,8 @@ def make_room(*files: Path | None) -> None:
             file.absolute().parent.mkdir(parents=True, exist_ok=True)
             host.try_to_write(file)
         except (FileExistsError, NotADirectoryError) as error:
-            raise UsageError(f"{file}: {error.filename} is no directory", "name another") from error
+            below = next(x for x in file.absolute().parents if x.exists())
+            raise UsageError(f"{file}: {below} is no directory", "name another") from error
         place = file.resolve()
         if place in taken and not host.is_stream(file):
             raise UsageError(f"two files to be written are {file}", "give one another name")

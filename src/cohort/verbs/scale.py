@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cohort.results.rundir import RunDir
     from cohort.results.scale import Counted, Rate, Row, Use
     from cohort.run_spec import RunSpec
-from cohort.runs import Engine
+    from cohort.runs import Engine
 
 POLICIES = ("none", "region", "cpb")
 
