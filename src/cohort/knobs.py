@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from cohort import named, paths, switches
+from cohort.sysfs import SYSFS
 
-TOP = "/sys/kernel/mm"
-COHORT = f"{TOP}/cohort"
+COHORT = f"/{SYSFS}"
+TOP, _, OWN = COHORT.rpartition("/")
 ABI = paths.OVERLAY / "Documentation/ABI/testing/sysfs-kernel-mm-cohort"
 _NODES = f"{COHORT}/vnode"
 _NODE = "<name>"
@@ -75,6 +76,6 @@ def _of_any_node(path: str) -> str:
 def _strange(path: str) -> str | None:
     """Why a path that is not Cohort's may be meant as one: its directory is nearly called so."""
     directory = path.removeprefix(f"{TOP}/").partition("/")[0]
-    if path.startswith(f"{TOP}/") and (meant := named.near(directory, ["cohort"])):
+    if path.startswith(f"{TOP}/") and (meant := named.near(directory, [OWN])):
         return f"{path}: there is no {TOP}/{directory}; {meant}"
     return None

@@ -119,15 +119,14 @@ def _check_nodes(spec: RunSpec, workload: Workload) -> None:
     """UsageError for a role of the workload whose virtual node the machine will not have, and for a
     file of such a node."""
     nodes = switches.nodes(spec.words)
+    known = ", ".join(nodes) or f"none, as there is no {switches.LAYOUT}="
     if path := knobs.without_node(list(spec.policy.sysfs), nodes):
-        known = ", ".join(nodes) or f"none, as there is no {switches.LAYOUT}="
         raise UsageError(
             f"policy {spec.policy.name}: sysfs: {path}: no such node; the nodes are: {known}"
         )
     for name, role in spec.policy.role.items():
         if name not in workload.roles or role.vnode is None or role.vnode in nodes:
             continue
-        known = ", ".join(nodes) or f"none, as there is no {switches.LAYOUT}="
         raise UsageError(
             f"policy {spec.policy.name}: role.{name}.vnode: no node {role.vnode!r};"
             f" the nodes are: {known}",

@@ -46,7 +46,7 @@ static bool huge_was_set;
 
 /* ---- the adversaries: each goes on until it is killed ---- */
 
-/* Of one that is many processes none ends either, but by a kill. */
+/* An adversary of many processes has ended with the first of them. */
 static void stay(void)
 {
 	wait(NULL);

@@ -261,19 +261,16 @@ class Sheet:
 
     def _text(self, table: str, column: Column, name: str, spreads: bool) -> str:
         shown = self._shown(table, column, name)
-        text = shown.value
-        if spreads and shown.spread is not None and shown.spread.low < shown.spread.high:
+        text, found = shown.value, shown.spread
+        if found is None:
+            return text
+        if spreads and found.low < found.high:
             text += f" {shown.range}"
-        text += self._of_fewer(table, column, name, shown.spread)
-        if isinstance(column, Best) and shown.spread is not None:
-            text += f" `{self._winner(table, column, BY_NAME[name])}`"
-        return text
-
-    def _of_fewer(self, table: str, column: Column, name: str, found: Spread | None) -> str:
-        """How many seeds have the metric, where others of the same label have none."""
-        label = self._winner(table, column, BY_NAME[name])
+        label = self._winner(table, column, shown.metric)
         seeds = len(values(self._records(table), label, name))
-        return f" ({found.n} of {seeds} seeds)" if found and found.n < seeds else ""
+        if found.n < seeds:
+            text += f" ({found.n} of {seeds} seeds)"
+        return f"{text} `{label}`" if isinstance(column, Best) else text
 
     def _sign(self, table: str, label: str, rival: Column, name: str) -> str:
         versus = self._shown(table, rival, name).spread

@@ -302,7 +302,7 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 	cohort_vnode_test_layout_end();
 }
 
-/* What is demoted goes to a slower node of its role or stays: no page is asked for elsewhere. */
+/* What is demoted goes to a slower node of its role or stays. */
 static void cohort_vnode_test_demoted(struct kunit *test)
 {
 	const int other = MAX_NUMNODES - 1;

@@ -100,10 +100,11 @@ long cohort_lend_headroom(const struct cohort_vnode *vn, bool to_lend)
 	struct zone *zone;
 
 	for_each_populated_zone(zone) {
-		unsigned long nr = zone_page_state(zone, NR_FREE_PAGES);
+		unsigned long nr;
 
 		if (!node_isset(zone_to_nid(zone), vn->nodes))
 			continue;
+		nr = zone_page_state(zone, NR_FREE_PAGES);
 		nr = to_lend ? nr - min(nr, cohort_unusable_free(zone)) : cohort_breachable(zone, nr);
 		pages += (long)nr - (long)high_wmark_pages(zone);
 	}
