@@ -67,6 +67,13 @@ def test_free_tcg_has_no_virtual_clock(spec: VmSpec) -> None:
     assert "tcg,thread=multi" in words
 
 
+def test_cpus_of_a_machine_with_nodes_share_no_package(spec: VmSpec) -> None:
+    nodes = replace(spec, memory_mb=1024, cpus=2, nodes_mb=(512, 512))
+    words = machine.arguments(nodes)
+    assert words[words.index("-smp") + 1] == "2,cores=1,threads=1"
+    assert machine.arguments(spec)[words.index("-smp") + 1] == str(spec.cpus)
+
+
 def test_an_unknown_machine(spec: VmSpec) -> None:
     with pytest.raises(UsageError, match="no emulator for vax"):
         machine.arguments(VmSpec(spec.run_dir, spec.kernel, "tcg", 1024, 2, arch="vax"))

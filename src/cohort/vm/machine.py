@@ -131,6 +131,10 @@ def emulator(arch: str) -> Emulator:
     return EMULATORS[arch]
 
 
+# Of a machine with nodes: CPUs of one package on two nodes are what a kernel complains of.
+_PACKAGES = ",cores=1,threads=1"
+
+
 def board(spec: VmSpec) -> list[str]:
     """QEMU, and its arguments that decide what the machine's device tree says."""
     return [str(host.need(emulator(spec.arch).program)), *_board(spec)]
@@ -144,7 +148,7 @@ def _board(spec: VmSpec) -> list[str]:
     return [
         *("-M", machine.machine, "-m", memory),
         *(*ACCEL_ARGS[spec.accel], "-cpu", "host" if spec.accel == "kvm" else machine.cpu),
-        *("-smp", str(spec.cpus)),
+        *("-smp", f"{spec.cpus}{_PACKAGES if spec.nodes_mb else ''}"),
         *_node_arguments(spec.nodes_mb),
     ]
 
