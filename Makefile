@@ -61,12 +61,12 @@ run: packages venv
 
 test: PACKAGES += $(TEST_PACKAGES)
 test: packages venv
-	$(VENV)/bin/pytest -v --durations=15 -n auto --maxprocesses 4 --dist worksteal -m "not night"
+	$(VENV)/bin/pytest -v --durations=40 -n auto --maxprocesses 4 --dist worksteal -m "not night"
 
 # What takes too long for each change: `make test` and this are all tests.
 night: PACKAGES += $(TEST_PACKAGES)
 night: packages venv
-	$(VENV)/bin/pytest -v --durations=15 -n auto --maxprocesses 4 --dist worksteal -m night
+	$(VENV)/bin/pytest -v --durations=40 -n auto --maxprocesses 4 --dist worksteal -m night
 
 # All of it, and what others wrote under several policies: a night on a machine of its own. One that
 # fails or differs does not keep the next from running; the end tells which did.
