@@ -158,15 +158,17 @@ static void camera_opens(void)
 static bool wait_idle(int i)
 {
 	uint64_t limit = now_ns() + sh->conf.set.launch_timeout_ms * NSEC_PER_MSEC;
+	bool lived = false;	/* or it may be about to be forked */
 	uint32_t seen;
 
 	for (;;) {
 		seen = __atomic_load_n(&sh->am_event, __ATOMIC_ACQUIRE);
+		lived |= known_pid[i] != 0;
 		am_notice();
 		camera_opens();
 		if (slot_idle(&sh->slot[i]))
 			return true;
-		if (!known_pid[i] && sh->slot[i].lmkd_killed)
+		if (!known_pid[i] && (lived || sh->slot[i].lmkd_killed))
 			return false;
 		if (now_ns() > limit)
 			fatal("no progress: %s not ready after %llu ms in launch %u",

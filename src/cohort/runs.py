@@ -11,7 +11,7 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -101,6 +101,8 @@ class Plan:
     guest: Path
     storage: Path
     conf: str
+    commit: str = "unknown"
+    """Of the lab, while all this was made."""
 
     @property
     def launches(self) -> int:
@@ -220,8 +222,8 @@ def execute_matrix(
     _tell(checked)
     for wish, arch in dict.fromkeys((spec.accel, spec.kernel_spec.arch) for spec in specs):
         accelerators.check(wish, arch)
-    kernels = prepare(specs)
-    plans = [_plan(spec, run, kernels) for spec, run in zip(specs, checked, strict=True)]
+    _check_tools(specs, here=isinstance(engine, Here))
+    plans = _plans(specs, checked)
     _check_commits(plans)
     engine.expect([plan.path.name for plan in plans if plan.wanted and plan.repeats])
     report = _sum_progress([plan.all_launches for plan in plans], progress or _ignore)
@@ -237,7 +239,7 @@ def _check_commits(plans: Sequence[Plan]) -> None:
     reused = [RunDir(plan.path) for plan in plans if plan.spec.one_commit and not plan.wanted]
     if not reused:
         return
-    here = checkout.commit()
+    here = plans[0].commit
     made = {run.path.name: run.meta.get("versions", {}).get("cohort_git") for run in reused}
     other = {name: commit for name, commit in made.items() if commit != here}
     if other:
@@ -291,6 +293,25 @@ def check_trees(built: Mapping[KernelSpec, Kernel]) -> None:
                 f"{spec.tree or 'the kernel part'} changed while kernels were built of it",
                 "leave it as it is until all are built, and call the command again",
             )
+
+
+def _check_tools(specs: Sequence[RunSpec], here: bool) -> None:
+    """MissingTool with all that runs need beside what builds a kernel: before one is built. Guests
+    that are not booted `here` take what boots them where they are."""
+    wanted = ["mke2fs", "debugfs"]
+    wanted += [machine.emulator(spec.kernel_spec.arch).program for spec in specs]
+    if here:
+        wanted += ["setpriv", *(["fdtput"] if any(x.policy.guaranteed_mb for x in specs) else [])]
+    host.need_all(wanted)
+
+
+def _plans(specs: Sequence[RunSpec], checked: Sequence[CheckedRun]) -> list[Plan]:
+    """Build what all runs need."""
+    before = checkout.commit()
+    kernels = prepare(specs)
+    plans = [_plan(spec, run, kernels) for spec, run in zip(specs, checked, strict=True)]
+    commit = checkout.since(before)
+    return [replace(plan, commit=commit) for plan in plans]
 
 
 def _plan(spec: RunSpec, checked: CheckedRun, kernels: dict[KernelSpec, Kernel]) -> Plan:
@@ -420,7 +441,7 @@ def meta_of(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
             "qemu": plan.identity["qemu"],
             "gcc": host.version("gcc"),
             "kernel": plan.kernel.release,
-            "cohort_git": checkout.commit(),
+            "cohort_git": plan.commit,
             "tree_id": plan.kernel.tree_id[:16],
         },
         "started": started.isoformat(timespec="seconds"),

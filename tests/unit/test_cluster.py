@@ -344,5 +344,18 @@ def test_a_workers_error_comes_back_as_it_was() -> None:
     job.raise_error(job.outcome(lambda: 1.0), "tcp://a:1")
 
 
+def test_a_second_worker_that_cannot_boot_is_no_run_that_does_not_repeat() -> None:
+    def lack() -> float:
+        raise MissingTool("qemu is not there")
+
+    def fail() -> float:
+        raise GuestError("the guest hung")
+
+    with pytest.raises(MissingTool, match="on worker tcp://b:1: qemu is not there"):
+        job.raise_unable(job.outcome(lack), "tcp://b:1")
+    job.raise_unable(job.outcome(fail), "tcp://b:1")
+    job.raise_unable(job.outcome(lambda: 1.0), "tcp://b:1")
+
+
 def test_the_same_lab_is_the_same_content() -> None:
     assert content.lab() == content.lab()

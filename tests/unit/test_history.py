@@ -29,9 +29,10 @@ metrics = ["kills"]
 
 
 def run(
-    commit: str, label: str, seed: int = 1, kills: int = 100, resume_share: float = 0.4
+    commit: str, label: str, seed: int = 1, kills: int | None = 100, resume_share: float = 0.4
 ) -> Record:
-    """A run of 200 launches."""
+    """A run of 200 launches; without kills that are None."""
+    known = {"kills": kills, "resume_share": resume_share}
     names = (
         *("command", "tree_id", "kernel_id", "guest_id", "workload_digest", "policy_id"),
         *("kernel", "qemu", "gcc", "records_id"),
@@ -47,7 +48,7 @@ def run(
         page_size=4096,
         accel="deterministic",
         commit=commit,
-        metrics={"kills": kills, "resume_share": resume_share},
+        metrics={name: value for name, value in known.items() if value is not None},
         **dict.fromkeys(names, "x"),
     )
 
@@ -97,9 +98,9 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
     assert history.losses(records, BOUNDS) == []
     records += both("c", kills=120, resume_share=0.3)
     assert history.losses(records, BOUNDS) == [
-        "history: kills, seed 1: 120 (1.200 x none) on c, 105 (1.050 x) on b: 1.143 times worse, "
-        "at most 1.100 (over 3 seeds it varies by 5.0%)",
-        "history: resume_share, seed 1: 0.300 (0.750 x none) on c, 0.380 (0.950 x) on b: "
+        "history: kills, seed 1: 120 (1.200 x none) on c, 105 (1.050 x none) on b: "
+        "1.143 times worse, at most 1.100 (over 3 seeds it varies by 5.0%)",
+        "history: resume_share, seed 1: 0.300 (0.750 x none) on c, 0.380 (0.950 x none) on b: "
         "1.267 times worse, at most 1.100 (over 3 seeds it varies by 5.0%)",
     ]
     assert history.losses([*records, *both("d", kills=121)], BOUNDS) == []
@@ -108,7 +109,7 @@ def test_a_commit_that_is_worse_than_the_last_is_told() -> None:
 def test_what_was_none_at_all_is_a_loss_as_well() -> None:
     never, some, lost = both("a", kills=0), both("b", kills=1), both("c", kills=1, resume_share=0)
     assert history.losses([*never, *both("x", kills=0)], BOUNDS) == []
-    assert "kills, seed 1: 1 (0.010 x none) on b, 0 (0.000 x) on a: inf times worse" in str(
+    assert "kills, seed 1: 1 (0.010 x none) on b, 0 (0.000 x none) on a: inf times worse" in str(
         history.losses([*never, *some], BOUNDS)
     )
     assert "resume_share, seed 1: 0.000 (0.000 x none) on c" in str(
@@ -128,9 +129,20 @@ def test_what_only_none_has_better_is_no_loss() -> None:
     assert history.losses(records, BOUNDS) == []
 
 
-def test_a_metric_that_none_does_not_have_is_not_judged() -> None:
+def test_where_none_has_nothing_to_divide_by_regions_are_judged_by_themselves() -> None:
     records = [*both("a"), run("b", "none", kills=0), run("b", "region", kills=300)]
-    assert history.losses(records, BOUNDS) == []
+    (said,) = history.losses(records, BOUNDS)
+    assert said.startswith("history: kills, seed 1: 300 on b, 100 (1.000 x none) on a: 3.000 times")
+    alike = [*both("a"), run("b", "none", kills=0), run("b", "region", kills=101)]
+    assert history.losses(alike, BOUNDS) == []
+
+
+def test_a_metric_that_is_gone_is_lost() -> None:
+    """As where a buffer fails at every try, and no time of finding one is left."""
+    gone = [run("b", "none"), run("b", "region", kills=None)]
+    said = ["history: kills, seed 1: nothing on b, 100 (1.000 x none) on a"]
+    assert history.losses([*both("a"), *gone], BOUNDS) == said
+    assert history.losses([*both("a"), *gone, *both("c")], BOUNDS) == []
 
 
 def test_the_newest_is_first_on_the_page() -> None:
@@ -148,7 +160,9 @@ def test_a_run_is_compared_with_the_one_of_the_same_seed() -> None:
     now = [run("b", "none", seed) for seed in kills]
     now += [run("b", "region", seed, kills=count) for seed, count in kills.items()]
     (said,) = history.losses([*before, *now], BOUNDS)
-    assert said.startswith("history: kills, seed 3: 120 (1.200 x none) on b, 100 (1.000 x) on a")
+    assert said.startswith(
+        "history: kills, seed 3: 120 (1.200 x none) on b, 100 (1.000 x none) on a"
+    )
     one = [x for x in now if x.seed == 1]
     assert history.losses([*before, *one], BOUNDS) == []
 

@@ -91,6 +91,10 @@ def test_what_was_not_measured_is_not_judged() -> None:
         ((100, 101), (98, 99), "better"),
         ((100, 101), (102, 103), "worse"),
         ((100, 101), (10, 100), "even"),
+        # One seed beside several: it lies in their range, or it takes 5 %.
+        ((80, 101, 120), (95,), "even"),
+        ((98, 100, 102), (97,), "even"),
+        ((98, 100, 102), (90,), "better"),
     ],
 )
 def test_a_difference_counts_by_its_range(

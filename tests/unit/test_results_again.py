@@ -381,6 +381,12 @@ def test_a_run_is_of_a_commit_though_its_documents_changed(
     for file in files[:2]:
         file.write_text("made again\n")
     (tmp_path / "log").write_text("of nothing\n")
-    assert len(commit) == 12 and checkout.commit() == commit
+    assert len(commit) == 12 and checkout.commit() == commit == checkout.since(commit)
+    new = tmp_path / "policies" / "mine.toml"
+    new.parent.mkdir()
+    new.write_text("what a run reads\n")
+    assert checkout.commit() == f"{commit}-dirty"
+    assert checkout.since(commit) == checkout.since(f"{commit}-dirty") == f"{commit}-dirty"
+    new.unlink()
     files[2].write_text("another\n")
     assert checkout.commit() == f"{commit}-dirty"

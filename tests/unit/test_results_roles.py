@@ -85,6 +85,14 @@ def test_free_pieces_of_the_machine_and_of_each_part() -> None:
     assert whole["free_pieces_order0_trusted"] is None
 
 
+def test_pieces_of_a_kernel_whose_largest_order_is_9() -> None:
+    """The record has no column of order 10."""
+    small = [{**x, "blocks": x["blocks"][:10]} if x["r"] == "node" else x for x in records(1)]
+    found = compute_metrics(small)
+    assert found["free_pieces_order10"] == 0
+    assert found == compute_metrics(records(1))
+
+
 def held(n: int, mib: int, free_mb: int) -> Record:
     """The program that zeroes 1,000 MiB held so much while so much was free."""
     return {

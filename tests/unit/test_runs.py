@@ -10,7 +10,7 @@ import pytest
 
 from cohort import capacity, checkout, host, runs
 from cohort.capacity import OVERHEAD_MB, Load
-from cohort.errors import CohortError, UsageError
+from cohort.errors import CohortError, MissingTool, UsageError
 from cohort.phone import initramfs
 from cohort.policy import load_policy
 from cohort.run_spec import RunSpec
@@ -136,6 +136,18 @@ def test_what_is_reserved_in_the_device_tree_names_a_run(
 
 
 @pytest.mark.usefixtures("prepared")
+def test_what_boots_a_guest_is_looked_for_before_a_kernel_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find(program: str) -> Path | None:
+        return None if program in ("setpriv", "mke2fs", "qemu-system-x86_64") else Path(program)
+
+    monkeypatch.setattr(host, "find", find)
+    monkeypatch.setattr(runs, "prepare", lambda specs: pytest.fail("a kernel is built"))
+    with pytest.raises(MissingTool, match="^mke2fs, qemu-system-x86_64, setpriv are not"):
+        runs.execute_matrix([spec()])
+
+
 def test_a_run_that_cannot_be_measured_is_no_finished_run(
     own_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

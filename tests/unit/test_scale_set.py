@@ -1,7 +1,9 @@
 """Runs of `cohort scale` as records, and the tables that a page makes of them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from cohort.results.figures import plain
 from cohort.results.records import Record, read_set, write_set
 from cohort.results.scale_set import of_scale
 from cohort.results.sheet import Sheet
-from cohort.sets import again
+from cohort.sets import again, collect
 from cohort.sets.collect import run_directories
 from made_runs import END
 from tests_support import Outcome, scale_lock, scale_step
@@ -42,11 +44,18 @@ def made_run(root: Path, name: str, records: list[dict[str, Any]], **meta: Any) 
 
 
 def counted(
-    root: Path, policy: str, ns: int, zone: int, seed: int = 1, **others: tuple[int, float]
+    root: Path,
+    policy: str,
+    ns: int,
+    zone: int,
+    seed: int = 1,
+    meta: Mapping[str, Any] = MappingProxyType({}),
+    **others: tuple[int, float],
 ) -> None:
     """The two runs of a policy: a fault of `ns` instructions that takes the zone's lock `zone`
     times in a thousand, and `others`, `lru` or `domains`, so often and for so many µs in all."""
     same = {"policy": policy, "policy_id": load_policy(policy).digest[:16], "seed": seed}
+    same |= meta
     name = f"{policy}-{seed}"
     made_run(root, f"{name}-1", [scale_step(1000 * ns)], **same)
     watched = {"kernel_configs": ["base", "cohort", "lockstat"]}
@@ -73,6 +82,19 @@ def test_a_run_of_no_known_kernel_is_refused(tmp_path: Path) -> None:
     made_run(tmp_path, "none-2", [scale_step(1)], kernel_configs=None)
     with pytest.raises(UsageError, match="none-2/meta.json: .* kernel_configs is None"):
         records_of(tmp_path)
+
+
+def test_a_set_names_the_command_that_makes_its_runs_again(tmp_path: Path) -> None:
+    another = {"launches": 3, "arch": "arm64", "page_size": 16384}
+    counted(tmp_path, "none", 2000, 20, seed=2, meta=another)
+    (record,) = records_of(tmp_path)
+    assert record.command == "cohort scale none --launches 3 --arch arm64 --page-size 16k --seeds 2"
+
+
+def test_runs_of_a_policy_that_is_not_the_repositorys_are_no_set(tmp_path: Path) -> None:
+    counted(tmp_path, "none", 2000, 20, meta={"policy_id": "ffff"})
+    with pytest.raises(UsageError, match=r"policies/none.toml says something else"):
+        collect.of_scale([tmp_path])
 
 
 def test_a_policy_is_a_record_of_two_runs_and_other_workloads_are_left_out(tmp_path: Path) -> None:

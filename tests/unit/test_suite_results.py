@@ -108,6 +108,10 @@ def test_checks_that_are_missing_differ_unless_their_case_died() -> None:
         ("a: 2", ("pass", "absent"))
     ]
     assert [x.name for x in differences([none, dead], BOUND)] == ["a"]
+    slow = [
+        _outcome(x, Case("a", "timeout", checks=checks[:n])) for x, n in (("none", 1), ("b", 2))
+    ]
+    assert differences(slow, BOUND) == []
 
 
 def test_costs_above_the_bound_are_differences() -> None:

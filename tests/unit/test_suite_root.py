@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from cohort import host, kept
-from cohort.errors import HostError, Skipped, UsageError
+from cohort.errors import HostError, MissingTool, Skipped, UsageError
 from cohort.phone import programs as phone_programs
 from cohort.suites import root
 from made_suites import SUITE, TWO
@@ -107,6 +107,18 @@ def test_a_root_is_made_on_debian_only(monkeypatch: pytest.MonkeyPatch, tmp_path
     release.write_text("ID=fedora\n")
     with pytest.raises(Skipped, match="on a Debian host only"):
         root.codename()
+
+
+def test_what_a_root_is_made_with_is_known_before_a_kernel_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lacks(programs: Sequence[str]) -> None:
+        raise MissingTool(f"{', '.join(programs)} are not installed")
+
+    root.check_makes("initramfs", SUITE)
+    monkeypatch.setattr(host, "need_all", lacks)
+    with pytest.raises(MissingTool, match="debootstrap, mke2fs are not"):
+        root.check_makes("debian", SUITE)
 
 
 def test_a_program_of_another_machine_is_refused(tmp_path: Path) -> None:

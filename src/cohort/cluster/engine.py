@@ -87,7 +87,8 @@ class Cluster:
     """An engine: the workers of the Dask scheduler at `address`.
 
     A `share` of the runs that must repeat is made twice, on different workers. UsageError for an
-    address that is none, HostError if no scheduler answers there within seconds.
+    address that is none, and for a part of the cluster that has another Python or `distributed`
+    than is here; HostError if no scheduler answers there within seconds.
     """
 
     def __init__(self, address: str, share: float) -> None:
@@ -100,6 +101,12 @@ class Cluster:
         self._shared: dict[str, tuple[str, Future[Any]]] = {}
         self._lock = threading.Lock()
         self._client.subscribe_topic(self._topic, self._hear)
+        try:
+            # Now, and not after the kernels are built.
+            check_versions(self._client.get_versions())
+        except UsageError:
+            self._client.close(timeout=CONNECT_S)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +128,7 @@ class Cluster:
     def expect(self, runs: Sequence[str]) -> None:
         """Choose which of the `runs` that must repeat are made twice: the same of the same names.
 
-        UsageError names what in the cluster has another Python or `distributed` than is here.
+        UsageError names a worker that came since and cannot read what this command sends.
         """
         check_versions(self._client.get_versions())
         workers = self._workers()
@@ -135,8 +142,9 @@ class Cluster:
     def boot(self, name: str, what: Boot, count: Count, stop: threading.Event) -> Ended:
         """Have a worker boot it.
 
-        Failed, with both workers' names, if the guest said other things on a second one; HostError
-        if workers die of it or the scheduler is gone; else as `cohort.vm.boot.boot`.
+        Failed, with both workers' names, if the guest said other things on a second one; what that
+        one says if it cannot boot it; HostError if workers die of it or the scheduler is gone; else
+        as `cohort.vm.boot.boot`.
         """
         sent = _sent(what)
         made = self._make(sent, Attempt(name, count, stop))
@@ -145,6 +153,7 @@ class Cluster:
             again = self._again(sent, Attempt(name, lambda _: None, stop), made.worker)
             if again is not None:
                 workers.append(again.worker)
+                job.raise_unable(again.told, again.worker)
                 _compare(name, what.vm.run_dir, made, again)
         made.write(what.vm.run_dir)
         job.raise_error(made.told, made.worker)

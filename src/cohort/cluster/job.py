@@ -95,6 +95,13 @@ def raise_error(told: dict[str, Any], where: str) -> None:
     raise kind(message, told["hint"])
 
 
+def raise_unable(told: dict[str, Any], where: str) -> None:
+    """Raise what `outcome` tells of a worker that cannot boot a guest, with no word of how a guest
+    fared: of a guest that failed nothing is raised."""
+    if "error" in told and not issubclass(getattr(errors, told["error"]), errors.GuestError):
+        raise_error(told, where)
+
+
 def check_emulator(arch: str, wanted: str) -> None:
     """MissingTool if the QEMU of this worker is of another version: it would not repeat a run."""
     program = machine.emulator(arch).program

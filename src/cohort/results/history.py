@@ -4,6 +4,7 @@ The runs are those of `make run`: RIVAL and OURS, 200 launches. They are kept in
 commit after the other, in the order in which they were added. A metric is lost where OURS is worse
 than in the run of the same seed before, both by itself and in times of RIVAL of the same commit:
 both change where the guest or the workload does, and how RIVAL finds buffers varies by chance.
+Where RIVAL has nothing to be divided by, OURS alone is judged; a metric that is gone is lost.
 """
 
 from collections.abc import Sequence
@@ -118,26 +119,30 @@ def _loss(
     newest: Sequence[Record],
 ) -> str | None:
     """What is worse by more than the bound; `of` is the seed, and the commits before and now."""
-    before, now = _judged(last, metric), _judged(newest, metric)
-    if before is None or now is None:
+    ours = [of_label(records, OURS, metric) for records in (last, newest)]
+    times = [times_rival(records, metric) for records in (last, newest)]
+    seed, earlier, commit = of
+    where = f"history: {metric}, seed {seed}"
+    if ours[0] is None:
         return None
-    worse = min(_times_worse(metric, *both) for both in zip(before, now, strict=True))
+    if ours[1] is None:
+        return f"{where}: nothing on {commit}, {_value(metric, ours[0], times[0])} on {earlier}"
+    worse = _times_worse(metric, ours[0], ours[1])
+    if times[0] is not None and times[1] is not None:
+        worse = min(worse, _times_worse(metric, times[0], times[1]))
     if worse <= bound.most:
         return None
-    digits = BY_NAME[metric].digits
-    seed, earlier, commit = of
     return (
-        f"history: {metric}, seed {seed}: {now[0]:.{digits}f} ({now[1]:.3f} x {RIVAL}) on "
-        f"{commit}, {before[0]:.{digits}f} ({before[1]:.3f} x) on {earlier}: "
+        f"{where}: {_value(metric, ours[1], times[1])} on {commit}, "
+        f"{_value(metric, ours[0], times[0])} on {earlier}: "
         f"{worse:.3f} times worse, at most {bound.most:.3f} (over {bound.measured.n} seeds it "
         f"varies by {bound.measured.share:.1%})"
     )
 
 
-def _judged(records: Sequence[Record], metric: str) -> tuple[float, float] | None:
-    """OURS, and in times of RIVAL; None where one of them says nothing."""
-    ours, times = of_label(records, OURS, metric), times_rival(records, metric)
-    return None if ours is None or times is None else (ours, times)
+def _value(metric: str, ours: float, times: float | None) -> str:
+    beside = "" if times is None else f" ({times:.3f} x {RIVAL})"
+    return f"{ours:.{BY_NAME[metric].digits}f}{beside}"
 
 
 def table(records: Sequence[Record], bounds: dict[str, Bound], figures: Figures) -> str:

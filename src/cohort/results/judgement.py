@@ -86,13 +86,16 @@ class Judgement:
 def judge(cell: Cell) -> Side:
     """Better or worse where the ranges over the seeds do not touch.
 
-    One seed has no range: there it takes a difference of LEAN, of what is 0 any.
+    One seed has no range: there it takes a difference of LEAN, of what is 0 any, and to lie out of
+    the other's range if that one has several.
     """
     if cell.versus is None or cell.spread is None:
         return ""
     if min(cell.spread.n, cell.versus.n) > 1:
         return "better" if cell.verdict == "better" else "worse" if cell.verdict else "even"
     old, new = cell.versus.median, cell.spread.median
+    if max(cell.spread.low, cell.versus.low) <= min(cell.spread.high, cell.versus.high):
+        return "even"
     if new == old or abs(new - old) < LEAN * abs(old):
         return "even"
     return "better" if (new < old) == (cell.metric.better == "lower") else "worse"

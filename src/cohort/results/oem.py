@@ -69,7 +69,7 @@ def _storage_read_mb(vm: pd.DataFrame, page_size: int) -> float | None:
 
     Not from zram, whose reads the kernel counts as those of any block device.
     """
-    if "pgpgin" not in vm:
+    if "pgpgin" not in vm or len(vm) < 2:
         return None
     kb = vm["pgpgin"]
     if "pswpin" in vm:
@@ -79,7 +79,7 @@ def _storage_read_mb(vm: pd.DataFrame, page_size: int) -> float | None:
 
 def _swapped_in(vm: pd.DataFrame) -> int | None:
     """Pages read back from swap, between the first sample and the last."""
-    if "pswpin" not in vm:
+    if "pswpin" not in vm or len(vm) < 2:
         return None
     return int(vm["pswpin"].iloc[-1] - vm["pswpin"].iloc[0])
 

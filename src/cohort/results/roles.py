@@ -5,7 +5,7 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import Floats, Frames, all_free_pages, unusable_index
+from cohort.results.frames import Floats, Frames, all_free_pages, all_orders, unusable_index
 from cohort.units import KIB, MIB
 
 TRUSTED = "trusted"
@@ -89,7 +89,7 @@ def _blocks(frames: Frames, mask: int) -> Floats:
     nodes = frames.nodes[frames.nodes["n"] > frames.half]
     nodes = nodes[(mask >> nodes["node"].to_numpy(dtype=int)) & 1 == 1]
     rows = [np.sum(rows.tolist(), axis=0) for _, rows in nodes.groupby("n")["blocks"]]
-    return np.array(rows, dtype=float)
+    return np.array([all_orders(row) for row in rows], dtype=float)
 
 
 def _ui(frames: Frames) -> float | None:

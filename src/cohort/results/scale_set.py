@@ -6,6 +6,7 @@ seed; tables have the medians over the seeds of a label.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from cohort.errors import UsageError
 from cohort.kernel.build import VARIANTS
@@ -13,7 +14,7 @@ from cohort.phone.workload import load_workload
 from cohort.results.figures import Figures
 from cohort.results.records import Record, check_build, of_result
 from cohort.results.rundir import RunDir
-from cohort.results.runs import ONE_BUILD, ONE_PHONE, Result, check_meta
+from cohort.results.runs import ONE_BUILD, ONE_PHONE, Result, check_meta, machine_words
 from cohort.results.scale import (
     HAND,
     Counted,
@@ -42,6 +43,8 @@ operation. The lock of the LRU lists is taken once for a batch of 31 folios, 0.0
 is not to be lost; what is below are the few times in a whole step that a cache of slabs grows."""
 USUAL_SEEDS = [1]
 """Those of a `cohort scale` that says nothing of seeds."""
+USUAL, USUAL_FREE = "scale", "scale-free"
+"""Its workloads, without and with --free-running."""
 WATCHED = VARIANTS["lockstat"][-1]
 """The fragment that a kernel with lock statistics has, and its policy's has not."""
 
@@ -76,7 +79,8 @@ def _counted(runs: Sequence[RunDir]) -> list[Record]:
         watched = WATCHED in run.meta["kernel_configs"]
         seeds = pairs.setdefault(str(run.meta["policy"]), {})
         seeds.setdefault(int(run.meta["seed"]), {})[watched] = run
-    command = f"cohort scale {' '.join(pairs)}{_seeds_word(_one_set_of_seeds(pairs))}"
+    seeds_word = _seeds_word(_one_set_of_seeds(pairs))
+    command = f"cohort scale {' '.join(pairs)}{_options(runs[0].meta, USUAL)}{seeds_word}"
     return [
         _of_pair(policy, pair, command)
         for policy, seeds in pairs.items()
@@ -112,7 +116,8 @@ def _in_turns(runs: Sequence[RunDir]) -> list[Record]:
     if len(policies) > 1 or len(by_seed) < len(runs):
         names = ", ".join(run.path.name for run in runs)
         raise UsageError(f"{len(runs)} runs with turns are there: {names}", "name one a seed")
-    command = f"cohort scale {policies[0]} --free-running{_seeds_word(sorted(by_seed))}"
+    options = f" --free-running{_options(runs[0].meta, USUAL_FREE)}"
+    command = f"cohort scale {policies[0]}{options}{_seeds_word(sorted(by_seed))}"
     found = {seed: rates(run.records()) for seed, run in sorted(by_seed.items())}
     schemes = dict.fromkeys(x.scheme for each in found.values() for x in each)
     return [
@@ -120,6 +125,15 @@ def _in_turns(runs: Sequence[RunDir]) -> list[Record]:
         for scheme in schemes
         for seed, each in found.items()
     ]
+
+
+def _options(meta: Mapping[str, Any], usual: str) -> str:
+    """The options that say what was run, but for seeds; a blank is in front of each."""
+    workload, launches = str(meta["workload"]), int(meta["launches"])
+    words = [] if workload == usual else [f"--workload {workload}"]
+    if launches != load_workload(workload).launches.value:
+        words.append(f"--launches {launches}")
+    return "".join(f" {word}" for word in [*words, *machine_words(meta)])
 
 
 def _seeds_word(seeds: Sequence[int]) -> str:

@@ -267,14 +267,20 @@ class Sheet:
         if spreads and found.low < found.high:
             text += f" {shown.range}"
         label = self._winner(table, column, shown.metric)
-        seeds = len(values(self._records(table), label, name))
-        if found.n < seeds:
+        if found.n < (seeds := self._seeds_run(table, label, name)):
             text += f" ({found.n} of {seeds} seeds)"
         return f"{text} `{label}`" if isinstance(column, Best) else text
 
+    def _seeds_run(self, table: str, label: str, name: str) -> int:
+        """How many seeds there are of a label, whether or not they have the metric."""
+        return len(values(self._records(table), label, name))
+
     def _sign(self, table: str, label: str, rival: Column, name: str) -> str:
+        """What is measured with some of the seeds alone has none."""
         versus = self._shown(table, rival, name).spread
         ours = self._shown(table, label, name).spread
+        if ours is not None and ours.n < self._seeds_run(table, label, name):
+            return ""
         sign = SIGNS[judge(Cell(BY_NAME[name], ours, versus))]
         return f" {sign}" if sign else ""
 

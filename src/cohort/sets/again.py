@@ -8,7 +8,7 @@ from typing import Any
 
 from cohort import checkout, paths
 from cohort.errors import Failed, UsageError
-from cohort.results import export, scale_set
+from cohort.results import export
 from cohort.results.history import HISTORY
 from cohort.results.records import Record, check_build, check_commit, read_set
 from cohort.results.rundir import RunDir
@@ -133,7 +133,7 @@ def _of_study(words: Sequence[str], runs: Sequence[RunDir]) -> list[Record]:
 
 
 def _of_scale(words: Sequence[str], runs: Sequence[RunDir]) -> list[Record]:
-    return scale_set.of_scale(collect.run_directories([run.path for run in runs]))
+    return collect.of_scale([run.path for run in runs])
 
 
 def _of_suite(words: Sequence[str], runs: Sequence[RunDir]) -> list[Record]:

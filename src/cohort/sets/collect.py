@@ -11,6 +11,7 @@ from cohort.errors import UsageError
 from cohort.kernel.build import KernelSpec
 from cohort.phone.workload import load_workload, workload_names
 from cohort.policy import load_policy, policy_names
+from cohort.results import scale_set
 from cohort.results.records import Record, check_build, of_result
 from cohort.results.rundir import RunDir, finished
 from cohort.results.runs import (
@@ -72,6 +73,22 @@ def of_study(file: Path) -> list[Record]:
     records = [of_result(result, label, command) for label, result in results]
     check_build(records, f"the runs of {name} do not make one table")
     return records
+
+
+def of_scale(places: Sequence[Path]) -> list[Record]:
+    """The records of the runs of `cohort scale` at these places.
+
+    UsageError for a place without runs, and for a policy or a workload that is another by now, or
+    not the repository's; and what `scale_set.of_scale` raises.
+    """
+    runs = run_directories(places)
+    for run in runs:
+        meta = run.meta
+        named = (str(meta["policy"]), int(meta["seed"]), str(meta["workload"]))
+        result = Result(*named, {}, {}, meta, run.path)
+        _check_policy(result)
+        _check_workload(result, _spec(result))
+    return scale_set.of_scale(runs)
 
 
 def run_directories(places: Sequence[Path]) -> list[RunDir]:

@@ -269,8 +269,8 @@ def differences(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
     """Every case and check whose status under some policy is another than under the first, and
     every cost that is above the bound, or absent.
 
-    Checks and costs of a case that itself differs by dying are not told one by one: they are all
-    absent.
+    Checks and costs of a case that died or took too long under some policy are not told one by one:
+    how many came before its end is chance.
     """
     by_policy = [
         {name: status for case in outcome.cases for name, status in case.results().items()}
@@ -280,11 +280,11 @@ def differences(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
     found, dead = [], set[str]()
     for name in names:
         statuses = tuple(results.get(name, "absent") for results in by_policy)
-        if len(set(statuses)) == 1:
-            continue
         case = name.partition(":")[0]
         if name == case and {"died", "timeout"} & set(statuses):
             dead.add(case)
+        if len(set(statuses)) == 1:
+            continue
         if name == case or case not in dead:
             found.append(Difference(name, statuses, _tails(case, outcomes)))
     dear = too_dear(outcomes, bound)

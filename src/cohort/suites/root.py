@@ -67,6 +67,20 @@ def _foreign(entries: Sequence[Path], arch: str) -> list[Path]:
     return [x for x, head in heads.items() if head[:4] == b"\x7fELF" and head[18:] != mine]
 
 
+def check_makes(kind: Kind, suite: Suite) -> None:
+    """Raises what `image` does of tools and rights for the suite's root that is not made yet, so
+    that it is known before a kernel is built."""
+    if kind == "debian":
+        host.need_all(("debootstrap", "mke2fs"))
+        if not _made((*PACKAGES, *suite.packages)).is_dir():
+            _check_rights()
+
+
+def _check_rights() -> None:
+    if os.geteuid() != 0:
+        raise Skipped("debootstrap needs root", "call it as root, or use --rootfs initramfs")
+
+
 def codename() -> str:
     """The host's release of Debian, so that what is built here runs there; Skipped elsewhere."""
     lines = RELEASE.read_text().splitlines()
@@ -85,14 +99,10 @@ def debian(packages: Sequence[str] = ()) -> Path:
     """
     tool, release = host.need("debootstrap"), codename()
     wanted = (*PACKAGES, *packages)
-    key = host.digest(_VERSION, release, *programs.versions(wanted))[:16]
-    made = paths.made("suites", "roots") / f"{release}-{key}"
+    made = _made(wanted)
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
-            if os.geteuid() != 0:
-                raise Skipped(
-                    "debootstrap needs root", "call it as root, or use --rootfs initramfs"
-                )
+            _check_rights()
             log.info("making a Debian root file system, which takes minutes")
             part = made.with_suffix(".part")
             _clear(part)
@@ -103,6 +113,13 @@ def debian(packages: Sequence[str] = ()) -> Path:
                 raise BuildError(f"debootstrap failed: {' '.join(last)}", f"{part}/debootstrap")
             part.replace(made)
     return used(made)
+
+
+def _made(wanted: Sequence[str]) -> Path:
+    """Where the root with these packages is, or will be. Skipped where none can be made."""
+    release = codename()
+    key = host.digest(_VERSION, release, *programs.versions(wanted))[:16]
+    return paths.made("suites", "roots") / f"{release}-{key}"
 
 
 def _apart() -> list[str | Path]:

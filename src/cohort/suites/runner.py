@@ -139,6 +139,8 @@ class Plan:
     members: Sequence[Member]
     machine: Machine
     engine: Engine = Here()
+    commit: str = "unknown"
+    """Of the lab, while all this was made."""
 
     def words(self, policy: Policy) -> tuple[str, ...]:
         """What is on the guest kernel's command line."""

@@ -28,12 +28,13 @@ def install(directories: Sequence[str], tree: Path, tree_id: str) -> Path:
     """The installed tests of these directories of `tree`, built once for the tree and the compiler:
     the files of one, or a folder for each of several.
 
-    Raises UsageError if the tree has no such tests, MissingTool for a header of a library, and
-    BuildError for tests that do not build.
+    Raises UsageError if the tree has no such tests, what `check_tools` does, and BuildError for
+    tests that do not build.
     """
     for directory in directories:
-        _check(directory, tree)
-    host.need("rsync")
+        if not (tree / WHERE / directory / "Makefile").is_file():
+            raise UsageError(f"{tree} has no {WHERE}/{directory}")
+    check_tools(directories)
     key = host.digest(tree_id, *directories, host.version("gcc"))[:16]
     made = paths.made("suites", "selftests") / key
     with host.lock(made.with_suffix(".lock")):
@@ -47,13 +48,14 @@ def install(directories: Sequence[str], tree: Path, tree_id: str) -> Path:
     return used(made)
 
 
-def _check(directory: str, tree: Path) -> None:
-    """UsageError if there are no such tests, MissingTool if they cannot be built here."""
-    if not (tree / WHERE / directory / "Makefile").is_file():
-        raise UsageError(f"{tree} has no {WHERE}/{directory}")
-    for header, package in HEADERS.get(directory, {}).items():
-        if not (_INCLUDE / header).is_file():
-            raise MissingTool(f"{header} is not installed", f"apt-get install {package}")
+def check_tools(directories: Sequence[str]) -> None:
+    """MissingTool if the tests of these directories cannot be built here, whatever their tree."""
+    for directory in directories:
+        for header, package in HEADERS.get(directory, {}).items():
+            if not (_INCLUDE / header).is_file():
+                raise MissingTool(f"{header} is not installed", f"apt-get install {package}")
+    if directories:
+        host.need("rsync")
 
 
 def _build(directories: Sequence[str], tree: Path, part: Path) -> None:

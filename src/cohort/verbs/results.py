@@ -124,7 +124,7 @@ def add(
 
     All must be of one clean commit. Prints the set's file. The pages are made by `cohort results`.
     """
-    from cohort.results import export, scale_set
+    from cohort.results import export
     from cohort.results.records import write_set
     from cohort.sets import collect, suites
 
@@ -140,7 +140,7 @@ def add(
         records = suites.of_suite(suite)
     elif scale:
         chosen = export.recall(export.SCALE) if last else named
-        records = scale_set.of_scale(collect.run_directories(chosen))
+        records = collect.of_scale(chosen)
     else:
         records = collect.of_runs(export.recall() if last else named)
     path = _home().records / f"{name}.jsonl"

@@ -78,7 +78,7 @@ def command(
     guests said stays in out/suites/runs. The kernel's own tests are those of --tree.
     """
     from cohort.policy import load_policies
-    from cohort.suites import ci
+    from cohort.suites import ci, selftests
     from cohort.suites import root as roots
     from cohort.suites.runner import Machine, check_columns, choose_cases
     from cohort.suites.schema import load_directory, load_suite
@@ -100,6 +100,8 @@ def command(
         machine.check(policy)
     check_columns(loaded, disk=rootfs == "debian")
     make_room(junit, ktap)
+    roots.check_makes(rootfs, suite)
+    selftests.check_tools(suite.selftests)
     with engine(cluster, verify_share, repeats=suite.deterministic) as where:
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
     # Before anything is printed: the reader of that may have gone away.
@@ -177,15 +179,16 @@ def _run(
 ) -> "list[Outcome]":
     """Build what is needed, then a guest after the other, or all policies' at a time if `where` is
     a cluster."""
-    from cohort import runs
+    from cohort import checkout, runs
     from cohort.kernel import build
     from cohort.suites import runner
 
+    before = checkout.commit()
     with progress() as board:
         kernels = {x: build.build(x, board.task(f"kernel {x.name}")) for x in dict.fromkeys(specs)}
         runs.check_trees(kernels)
         plan = _plan(suite, kernels[specs[0]], rootfs, machine, board)
-        plan = replace(plan, engine=where or runs.Here())
+        plan = replace(plan, engine=where or runs.Here(), commit=checkout.since(before))
         runner.expect(plan, policies)
         names = [policy.name for policy in policies]
         calls = [
@@ -255,7 +258,6 @@ def _write_meta(
     where: Path, plan: "Plan", policy: "Policy", kernel: "Kernel", policies: "Sequence[str]"
 ) -> None:
     """What was run, on what, when."""
-    from cohort import checkout
     from cohort.vm.machine import emulator
 
     host.write_json(
@@ -283,7 +285,7 @@ def _write_meta(
             "config": plan.machine.config,
             "rootfs": "initramfs" if plan.image is None else "debian",
             "kernel_config": kernel.directory.name,
-            "cohort_git": checkout.commit(),
+            "cohort_git": plan.commit,
             "qemu": host.version(emulator(kernel.arch).program),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         },
