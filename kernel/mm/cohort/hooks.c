@@ -72,6 +72,16 @@ bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
 	return false;
 }
 
+/*
+ * A single page of a block would have been handed out before, so it is a piece that is missing,
+ * and compaction leaves blocks alone.
+ */
+static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp)
+{
+	return cohort_region_enabled() && (gfp & GFP_KERNEL) == GFP_KERNEL &&
+	       cohort_pack_one(zonelist_node_idx(ac->preferred_zoneref), ac->highest_zoneidx);
+}
+
 /**
  * __cohort_drain_for() - empty the lists that CPUs have of the zones of a request
  * @ac: the request
@@ -83,6 +93,7 @@ bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
  * Of all that ask in vain the one drains that would kill a process.  What puts a kill off is as
  * much as lies between the marks, or the first that came for a while: after each few pages that
  * reclaim frees into such a list processes would reclaim all over, and no process is killed.
+ * So does a block that can be packed for the request.
  *
  * Context: sleeps.  Caller holds oom_lock.
  * Return: true, for a look at what there is now.
@@ -107,7 +118,7 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 		gap += high_wmark_pages(zone) - min_wmark_pages(zone);
 	}
 	if (gained < gap && *until && time_before(jiffies, *until))
-		return false;
+		return cohort_packs_for(ac, gfp);
 	*until = jiffies + PUT_OFF;
 	return true;
 }

@@ -65,6 +65,16 @@ struct cohort_packer {
 unsigned long cohort_headroom __read_mostly = COHORT_HEADROOM_OF_MEMORY;
 static struct cohort_packer *cohort_packers[MAX_NUMNODES];
 
+/* So many pages at most are isolated: whether they are free is not counted. */
+static unsigned long cohort_zone_isolated(const struct zone *zone)
+{
+#ifdef CONFIG_MEMORY_ISOLATION
+	return READ_ONCE(zone->nr_isolate_pageblock) << pageblock_order;
+#else
+	return 0;
+#endif
+}
+
 /**
  * cohort_whole() - pages of a zone that are free in whole blocks, and may be taken
  * @zone: the zone
@@ -84,6 +94,8 @@ unsigned long cohort_whole(struct zone *zone)
 	kept += zone_page_state(zone, NR_FREE_CMA_PAGES);
 	/* Nor of the reserve for requests that may not wait; its small pieces, too, are taken off. */
 	kept += READ_ONCE(zone->nr_free_highatomic);
+	/* Isolated pieces are in the lists as well, and free for none. */
+	kept += cohort_zone_isolated(zone);
 	/* Requests that may have a higher zone leave that much to those that may not. */
 	kept += zone->lowmem_reserve[ZONE_NORMAL];
 	/* A guest accepts more, all of it in large pieces, when others ask for it. */

@@ -334,6 +334,10 @@ static void cohort_domain_test_breach_opportunist(struct kunit *test)
 	page = cohort_test_breach(GFP_TRANSHUGE, 2);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	__free_pages(page, 2);
+	/* As for a packet that is received, which is lost otherwise. */
+	page = cohort_test_breach(GFP_ATOMIC | __GFP_NOMEMALLOC | __GFP_NOWARN, 1);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	__free_pages(page, 1);
 }
 
 /* A domain that lives as long as the system has a page in use, and free ones. */
