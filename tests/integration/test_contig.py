@@ -42,7 +42,7 @@ def _told(console: str) -> dict[str, dict[str, int]]:
     return found
 
 
-CHECKED = ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kunit.enable=0")
+BESIDE = ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kunit.enable=0")
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,13 @@ CHECKED = ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kuni
     at_night(
         [
             ("cohort", (), 36, BOOT_S),
-            ("debug", (*CHECKED, "beside=pipes"), 8, BOOT_S),
-            ("debug", CHECKED, 36, NIGHT_S),
+            ("cohort", (*BESIDE, "beside=pipes"), 8, BOOT_S),
+            ("debug", (*BESIDE, "beside=pipes"), 8, BOOT_S),
+            ("debug", BESIDE, 36, NIGHT_S),
         ],
         2,
     ),
-    ids=["alone", "debug-beside-region-and-area", "debug-beside-each-user"],
+    ids=["alone", "beside-region-and-area", "debug-beside-pipes", "debug-beside-each-user"],
 )
 def test_pieces_are_granted_and_no_copy_is_stale(
     variant: str,

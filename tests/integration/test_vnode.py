@@ -45,6 +45,7 @@ def test_nobody_leaves_a_role_and_a_bystander_lives(default: str, guest: SmallGu
     assert text.count("that its role does not have") == 1
 
 
+@pytest.mark.night
 def test_pages_that_are_moved_or_merged_stay_in_their_role(
     announce: Callable[[str], Update], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -484,12 +485,29 @@ static int stays(void)
 	return raise(SIGSTOP);
 }
 
+/* Shared memory of System V that goes with the last process that has it. */
+static void segment(size_t size)
+{
+	int id = shmget(IPC_PRIVATE, size, 0600);
+	char *p = shmat(id, NULL, 0);
+
+	shmctl(id, IPC_RMID, NULL);
+	if (p != (void *)-1)
+		memset(p, 1, size);
+}
+
+static bool segments;
+
 /* A user's process leaves a node that it has nearly filled. */
 static bool leave(void)
 {
 	put("/proc/self/vnode", "trusted");
-	while (number(NODES "trusted/free_kb") > 40 << 10)
-		touch(MB);
+	while (number(NODES "trusted/free_kb") > 40 << 10) {
+		if (segments)
+			segment(4 * MB);
+		else
+			touch(MB);
+	}
 	return !setuid(1000) && !prctl(PR_SET_DUMPABLE, 1) &&
 	       !put("/proc/self/vnode", "untrusted");
 }
@@ -530,6 +548,12 @@ static int leaves_a_family(void)
 static int leaves_shared(void)
 {
 	kind = MAP_SHARED;
+	return leaves();
+}
+
+static int leaves_segments(void)
+{
+	segments = true;
 	return leaves();
 }
 
@@ -1154,6 +1178,7 @@ int main(int argc, char **argv)
 		leaving(leaves_a_child, "a child is killed for the memory its parent left", true);
 		leaving(leaves_a_family, "a family is killed for the memory it left", false);
 		leaving(leaves_shared, "a process is killed for shared memory that it left", false);
+		leaving(leaves_segments, "a process is killed for segments that it left", false);
 		leaving_little();
 		leaving_with_all();
 		raising();

@@ -150,7 +150,7 @@ def test_it_has_none_where_the_limits_are_kept_or_it_is_rare(tmp_path: Path, dom
     runs = tmp_path / "runs"
     counted(runs, "none", 2000, 20, lru=(30, 9.0))
     others = {"lru": (30, 9.3), **({"domains": (domains, 2.0)} if domains else {})}
-    counted(runs, "region", 2000, 20, 1, **others)
+    counted(runs, "region", 2000, 20, 1, {}, **others)
     assert [row.split(" | ")[1] for row in lock_rows(runs)] == ["zone", "pcp+magazine"]
 
 

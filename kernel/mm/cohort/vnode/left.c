@@ -24,6 +24,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/shmem_fs.h>
 #include <trace/events/oom.h>
 
 #include "../../internal.h"
@@ -167,10 +168,20 @@ static long cohort_left_sharers(const struct folio *folio)
 	return max(whole + (all - whole) / folio_nr_pages(folio), 1L);
 }
 
-/* Shared memory that has no name goes with the last process that has it. */
+/* By the file: a segment of System V has operations of its own. */
+static bool cohort_left_shmem(const struct vm_area_struct *vma)
+{
+	return vma->vm_file && shmem_mapping(vma->vm_file->f_mapping);
+}
+
+/*
+ * Shared memory that has no name goes with the last process that has it.  Of System V's segments
+ * none has one, and those that are not marked to be destroyed stay all the same.
+ */
 static bool cohort_left_goes(struct vm_area_struct *vma, const struct page *page)
 {
-	return PageAnon(page) || (vma_is_shmem(vma) && !file_inode(vma->vm_file)->i_nlink);
+	return PageAnon(page) ||
+	       (cohort_left_shmem(vma) && !file_inode(vma->vm_file)->i_nlink);
 }
 
 static void cohort_left_count(struct cohort_left *left, struct page *page, unsigned long nr)
@@ -229,7 +240,7 @@ static int cohort_left_skips(unsigned long start, unsigned long end, struct mm_w
 {
 	struct vm_area_struct *vma = walk->vma;
 
-	return (vma->vm_flags & VM_PFNMAP) || (!vma->anon_vma && !vma_is_shmem(vma));
+	return (vma->vm_flags & VM_PFNMAP) || (!vma->anon_vma && !cohort_left_shmem(vma));
 }
 
 static const struct mm_walk_ops cohort_left_ops = {

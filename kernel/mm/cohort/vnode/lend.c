@@ -44,6 +44,9 @@
 /* A request takes back what is lent for so long, and what one more batch takes. */
 #define LEND_MS		10
 
+/* The work takes back from one role for so long, and then others have their turn. */
+#define LEND_WORK_TIME	(HZ / 4)
+
 /* A look at all that is lent that brought less than was wanted is not repeated at once. */
 #define LEND_BARREN	(HZ / 5)
 
@@ -368,28 +371,35 @@ static void cohort_lend_take_from(struct cohort_vnode *vn, struct lend_take *tak
 	} while (nid != first);
 }
 
-/* Looks at all that is lent if need be.  True if that was not enough. */
-static bool cohort_lend_take_in_time(struct cohort_vnode *vn, long want, bool spare)
+/*
+ * True if that was not enough: of all that is lent, or of what there was time for.  In the
+ * latter case there may be more to be had.
+ */
+static bool cohort_lend_take_some(struct cohort_vnode *vn, long want, bool spare, bool *more)
 {
 	struct lend_take take = {
 		.want = want,
-		.deadline = jiffies + MAX_JIFFY_OFFSET,
+		.deadline = jiffies + LEND_WORK_TIME,
 		.spare = spare,
 	};
 
 	if (want <= 0 || atomic_long_read(&vn->lent) <= 0)
 		return false;
 	cohort_lend_take_from(vn, &take);
-	return take.got < take.want;
+	if (take.got >= take.want)
+		return false;
+	*more |= take.got && time_after(jiffies, take.deadline);
+	return true;
 }
 
 /*
  * Until the owner has what it keeps, or all of it if lending was switched off.  Where nothing
- * else is lent any more, requests that had not the time to find that out have what memory.min
- * protects.
+ * else is lent any more, or takes long to unmap, requests that had not the time to find that out
+ * have what memory.min protects.
  */
 static void cohort_lend_take_back_work(struct work_struct *work)
 {
+	bool more = false;
 	unsigned int i;
 
 	for (i = 0; i < cohort_nr_vnodes; i++) {
@@ -400,9 +410,11 @@ static void cohort_lend_take_back_work(struct work_struct *work)
 
 		if (!READ_ONCE(lending))
 			want = atomic_long_read(&vn->lent);
-		if (cohort_lend_take_in_time(vn, want, spare) && spare)
-			cohort_lend_take_in_time(vn, starved, false);
+		if (cohort_lend_take_some(vn, want, spare, &more) && spare)
+			cohort_lend_take_some(vn, starved, false, &more);
 	}
+	if (more)
+		queue_work(system_unbound_wq, work);
 }
 
 /*
@@ -485,7 +497,8 @@ bool cohort_vnode_lends(void)
 
 /**
  * cohort_vnode_lend() - switch lending on or off
- * @on: what to do; off takes back what is clean before it returns
+ * @on: what to do; off takes back what is clean, before it returns if that takes no longer than
+ *	a part of a second a role
  *
  * Context: sleeps.
  * Return: 0 or -ENOMEM.

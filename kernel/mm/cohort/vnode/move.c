@@ -56,14 +56,14 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 	if (reason == MR_MEMORY_HOTPLUG)
 		return vn && cohort_vnode_has_room(vn) ? &vn->nodes : &node_states[N_MEMORY];
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
-		    reason != MR_SYSCALL))
+		    reason != MR_LONGTERM_PIN && reason != MR_SYSCALL))
 		return nodemask;
 	/* A process that may have nothing there sends nothing there either, nor elsewhere. */
 	return there || reason == MR_SYSCALL ? &vn->nodes : nodemask;
 }
 
 /**
- * __cohort_vnode_demotes_away() - would a page that is demoted leave its role?
+ * __cohort_vnode_demotes_away() - would a page that the kernel sends to a node leave its role?
  * @reason: enum migrate_reason
  * @from: where it is
  * @to: the slower node that was named
@@ -75,8 +75,12 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
  */
 bool __cohort_vnode_demotes_away(int reason, int from, int to, const nodemask_t *nodemask)
 {
-	struct cohort_vnode *vn = reason == MR_DEMOTION ? cohort_vnode_of_node(from) : NULL;
+	/* A scheme of DAMON, which sends pages to a node that it names, gives no reason: 0. */
+	bool damon = reason == MR_COMPACTION && to != from && (current->flags & PF_KTHREAD);
+	struct cohort_vnode *vn = NULL;
 
+	if (reason == MR_DEMOTION || damon)
+		vn = cohort_vnode_of_node(from);
 	return vn && (nodemask || !node_isset(to, vn->nodes));
 }
 
