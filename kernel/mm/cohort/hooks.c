@@ -78,8 +78,20 @@ bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
  */
 static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp)
 {
-	return cohort_region_enabled() && (gfp & GFP_KERNEL) == GFP_KERNEL &&
-	       cohort_pack_one(zonelist_node_idx(ac->preferred_zoneref), ac->highest_zoneidx);
+	int nid = NUMA_NO_NODE;
+	struct zoneref *z;
+	struct zone *zone;
+
+	if (!cohort_region_enabled() || (gfp & GFP_KERNEL) != GFP_KERNEL)
+		return false;
+	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
+		if (zone_to_nid(zone) == nid)
+			continue;
+		nid = zone_to_nid(zone);
+		if (cohort_pack_one(nid, ac->highest_zoneidx))
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -117,8 +129,10 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 		gained += zone_page_state(zone, NR_FREE_PAGES);
 		gap += high_wmark_pages(zone) - min_wmark_pages(zone);
 	}
+	if (cohort_packs_for(ac, gfp))
+		return true;
 	if (gained < gap && *until && time_before(jiffies, *until))
-		return cohort_packs_for(ac, gfp);
+		return false;
 	*until = jiffies + PUT_OFF;
 	return true;
 }

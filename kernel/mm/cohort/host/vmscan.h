@@ -248,7 +248,8 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
 	} else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE &&
 		   sc->nr_reclaimed < sc->nr_to_reclaim &&
 		   (cohort_region_room(pgdat->node_id, sc->reclaim_idx) ||
-		    (sc->order && cohort_pack_one(pgdat->node_id, sc->reclaim_idx)))) {
+		    (sc->order && cohort_region_pack(sc->gfp_mask, pgdat->node_id,
+						     sc->reclaim_idx)))) {
 		sc->nr_reclaimed = sc->nr_to_reclaim;
 	}
 	cohort_pack_wake(pgdat);

@@ -48,6 +48,7 @@ atomic_long_t cohort_quick_ns;
 
 static struct workqueue_struct *reclaim_wq;
 static unsigned long barren;		/* jiffies */
+static unsigned int barren_order;	/* pieces of smaller ones may be there all the same */
 
 /**
  * struct job - one quick reclaim
@@ -83,7 +84,10 @@ struct job {
 	struct work_struct help;
 };
 
-/* Pages of a block of the job's order in which one cannot go give no room, so all of them stay. */
+/*
+ * Pages of a block of the job's order in which one cannot go give no room, so all of them stay.
+ * Of a block above the order of a chunk that is looked at by the chunk.
+ */
 static void cohort_chunk_sift(const struct job *job, unsigned long c,
 			      const struct cohort_look *look, unsigned long *cached)
 {
@@ -181,9 +185,12 @@ static bool cohort_chunk_next(struct job *job, bool down, unsigned long *c)
 {
 	bool more;
 
-	if (atomic_long_read(&job->room) >= job->want || fatal_signal_pending(current))
+	if (atomic_long_read(&job->room) >= job->want)
 		return false;
 	spin_lock(&job->lock);
+	/* For both scanners: the other one's task is not killed. */
+	if (fatal_signal_pending(current))
+		job->walk.hi = job->walk.lo;
 	more = cohort_walk_next(&job->walk, down, c);
 	spin_unlock(&job->lock);
 	return more;
@@ -353,6 +360,11 @@ static void cohort_quick_rounds(struct job *job, bool waited)
 		psi_memstall_leave(&stall);
 }
 
+static bool cohort_barren(unsigned int order)
+{
+	return order >= READ_ONCE(barren_order) && time_before(jiffies, READ_ONCE(barren));
+}
+
 static unsigned long cohort_make_room(unsigned long want, unsigned int order, bool waited)
 {
 	struct job job = {
@@ -368,12 +380,14 @@ static unsigned long cohort_make_room(unsigned long want, unsigned int order, bo
 	if (!cohort_quick_begin(&job))
 		return 0;
 	room = atomic_long_read(&job.room);
-	if (room >= want || (waited && time_before(jiffies, READ_ONCE(barren))))
+	if (room >= want || (waited && cohort_barren(order)))
 		return room;
 	cohort_quick_rounds(&job, waited);
 	room = atomic_long_read(&job.room);
-	if (room < want && waited)
+	if (room < want && waited) {
+		WRITE_ONCE(barren_order, order);
 		WRITE_ONCE(barren, jiffies + BARREN);
+	}
 	count_vm_event(COHORT_PCPA_QUICK);
 	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
 	start = ktime_get_ns() - start;

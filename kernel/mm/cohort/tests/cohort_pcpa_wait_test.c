@@ -307,27 +307,31 @@ static const struct address_space_operations cohort_pcpa_test_slow_aops = {
 /* Nor does it go back to files while room is made for pieces that need not be contiguous. */
 static void cohort_pcpa_test_scattered_turn(struct kunit *test)
 {
+	/* So few that no other thread helps. */
+	const unsigned long want = 960;
 	const struct address_space_operations *aops;
 	struct cohort_pcpa_test_cache cache;
 	unsigned long i;
 
 	cohort_pcpa_test_full_begin(test, &cache);
-	aops = cache.inode->i_mapping->a_ops;
-	cache.inode->i_mapping->a_ops = &cohort_pcpa_test_slow_aops;
-	for (i = 0; i < AREA_PAGES; i += 8) {
+	for (i = 0; i < AREA_PAGES; i += 16) {
 		struct folio *folio = cohort_pcpa_test_cache_get(test, &cache, i);
 
 		folio_attach_private(folio, test);
 		folio_put(folio);
 	}
+	aops = cache.inode->i_mapping->a_ops;
+	cache.inode->i_mapping->a_ops = &cohort_pcpa_test_slow_aops;
 	cohort_pcpa_test_tries = 0;
 	cohort_pcpa_test_in_vain = 0;
-	WRITE_ONCE(cohort_pcpa_timer_ms, 20);
+	WRITE_ONCE(cohort_pcpa_timer_ms, 30);
 	cohort_pcpa_want();
-	KUNIT_EXPECT_EQ(test, cohort_quick_reclaim(AREA_PAGES, 4), AREA_PAGES);
-	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_tries, (unsigned int)(AREA_PAGES / 8));
+	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(want, 4), want);
+	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(2 * want, 4), 2 * want);
+	KUNIT_EXPECT_GE(test, cohort_pcpa_test_tries, (unsigned int)(2 * want / 16));
 	/* A busy host makes some of them late. */
 	KUNIT_EXPECT_LT(test, 2 * cohort_pcpa_test_in_vain, cohort_pcpa_test_tries);
+	cohort_quick_reclaim(AREA_PAGES, 0);
 	cache.inode->i_mapping->a_ops = aops;
 	cohort_pcpa_test_full_end(test, &cache);
 }
@@ -353,8 +357,7 @@ static void cohort_pcpa_test_held_in_each(struct kunit *test)
 	cohort_pcpa_want();
 	KUNIT_EXPECT_EQ(test, cohort_quick_reclaim(COHORT_CHUNK, COHORT_CHUNK_ORDER), 0UL);
 	KUNIT_EXPECT_EQ(test, cache.inode->i_mapping->nrpages, AREA_PAGES);
-	/* What was in vain is not tried again at once. */
-	msleep(100);
+	/* What was in vain is not tried again at once; but smaller pieces are there. */
 	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(COHORT_CHUNK, 4), COHORT_CHUNK);
 	while (nr)
 		folio_put(held[--nr]);

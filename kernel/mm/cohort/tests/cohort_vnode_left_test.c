@@ -304,13 +304,13 @@ static void cohort_vnode_test_offlined(struct kunit *test)
 
 /*
  * What is demoted goes to a slower node of its role or stays, as does what a scheme of DAMON
- * sends away; what is pinned for long stays in its role, whichever process pins it.
+ * sends away.
  */
 static void cohort_vnode_test_demoted(struct kunit *test)
 {
 	const int other = MAX_NUMNODES - 1;
 	nodemask_t both = nodemask_of_node(other);
-	bool away, within, second, compacted, damon, stays;
+	bool away, within, second, compacted, damon;
 	struct cohort_vnode *vn;
 
 	if (!other)
@@ -320,7 +320,6 @@ static void cohort_vnode_test_demoted(struct kunit *test)
 	/* The thread that this is runs in the kernel, as a scheme of DAMON does. */
 	damon = __cohort_vnode_demotes_away(MR_COMPACTION, vn->nid, other, NULL);
 	compacted = __cohort_vnode_demotes_away(MR_COMPACTION, vn->nid, vn->nid, NULL);
-	stays = __cohort_vnode_target(MR_LONGTERM_PIN, vn->nid, vn->nid, NULL) == &vn->nodes;
 	node_set(other, vn->nodes);
 	within = __cohort_vnode_demotes_away(MR_DEMOTION, vn->nid, other, NULL);
 	second = __cohort_vnode_demotes_away(MR_DEMOTION, vn->nid, other, &both);
@@ -328,7 +327,6 @@ static void cohort_vnode_test_demoted(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, away);
 	KUNIT_EXPECT_TRUE(test, damon);
 	KUNIT_EXPECT_FALSE(test, compacted);
-	KUNIT_EXPECT_TRUE(test, stays);
 	KUNIT_EXPECT_FALSE(test, within);
 	KUNIT_EXPECT_TRUE(test, second);
 }

@@ -47,6 +47,9 @@
 /* The work takes back from one role for so long, and then others have their turn. */
 #define LEND_WORK_TIME	(HZ / 4)
 
+/* After so many turns in a row that were over before they brought anything it rests. */
+#define LEND_VAIN	16
+
 /* A look at all that is lent that brought less than was wanted is not repeated at once. */
 #define LEND_BARREN	(HZ / 5)
 
@@ -371,11 +374,9 @@ static void cohort_lend_take_from(struct cohort_vnode *vn, struct lend_take *tak
 	} while (nid != first);
 }
 
-/*
- * True if that was not enough: of all that is lent, or of what there was time for.  In the
- * latter case there may be more to be had.
- */
-static bool cohort_lend_take_some(struct cohort_vnode *vn, long want, bool spare, bool *more)
+/* What there is time for, added to @got.  True if that was not enough. */
+static bool cohort_lend_take_some(struct cohort_vnode *vn, long want, bool spare,
+				  unsigned long *got, bool *late)
 {
 	struct lend_take take = {
 		.want = want,
@@ -386,9 +387,10 @@ static bool cohort_lend_take_some(struct cohort_vnode *vn, long want, bool spare
 	if (want <= 0 || atomic_long_read(&vn->lent) <= 0)
 		return false;
 	cohort_lend_take_from(vn, &take);
+	*got += take.got;
 	if (take.got >= take.want)
 		return false;
-	*more |= take.got && time_after(jiffies, take.deadline);
+	*late |= time_after(jiffies, take.deadline);
 	return true;
 }
 
@@ -397,23 +399,31 @@ static bool cohort_lend_take_some(struct cohort_vnode *vn, long want, bool spare
  * else is lent any more, or takes long to unmap, requests that had not the time to find that out
  * have what memory.min protects.
  */
+static unsigned long cohort_lend_take_turn(struct cohort_vnode *vn, bool *late)
+{
+	long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn, true);
+	bool spare = READ_ONCE(lending) && cohort_protect(false);
+	unsigned long starved = xchg(&vn->starved, 0), got = 0;
+
+	if (!READ_ONCE(lending))
+		want = atomic_long_read(&vn->lent);
+	if (cohort_lend_take_some(vn, want, spare, &got, late) && spare && starved > got)
+		cohort_lend_take_some(vn, starved - got, false, &got, late);
+	return got;
+}
+
 static void cohort_lend_take_back_work(struct work_struct *work)
 {
-	bool more = false;
+	static unsigned int vain;
+	unsigned long got = 0;
+	bool late = false;
 	unsigned int i;
 
-	for (i = 0; i < cohort_nr_vnodes; i++) {
-		struct cohort_vnode *vn = &cohort_vnodes[i];
-		long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn, true);
-		bool spare = READ_ONCE(lending) && cohort_protect(false);
-		unsigned long starved = xchg(&vn->starved, 0);
-
-		if (!READ_ONCE(lending))
-			want = atomic_long_read(&vn->lent);
-		if (cohort_lend_take_some(vn, want, spare, &more) && spare)
-			cohort_lend_take_some(vn, starved, false, &more);
-	}
-	if (more)
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		got += cohort_lend_take_turn(&cohort_vnodes[i], &late);
+	/* A host may be busy, or much of what is lent dirty, for one turn and more. */
+	vain = got ? 0 : vain + 1;
+	if (late && vain < LEND_VAIN)
 		queue_work(system_unbound_wq, work);
 }
 

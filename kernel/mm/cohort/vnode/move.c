@@ -56,7 +56,7 @@ nodemask_t *__cohort_vnode_target(int reason, int from, int to, nodemask_t *node
 	if (reason == MR_MEMORY_HOTPLUG)
 		return vn && cohort_vnode_has_room(vn) ? &vn->nodes : &node_states[N_MEMORY];
 	if (!vn || (reason != MR_CONTIG_RANGE && reason != MR_MEMORY_FAILURE &&
-		    reason != MR_LONGTERM_PIN && reason != MR_SYSCALL))
+		    reason != MR_SYSCALL))
 		return nodemask;
 	/* A process that may have nothing there sends nothing there either, nor elsewhere. */
 	return there || reason == MR_SYSCALL ? &vn->nodes : nodemask;
