@@ -16,11 +16,12 @@ DIRECTORIES = (
 )
 DATA = "cohort/data"
 DESCRIBE = ("git", "describe", "--always", "--abbrev=12")
-# As `cohort.checkout.commit` asks: documents are no change.
+# As `cohort.checkout.commit` asks: documents are no change, files that are packed are one.
 CHANGES = (
     *("git", "status", "--porcelain", "--untracked-files=no", "--", "."),
     *(":(exclude)docs", ":(exclude)README.md"),
 )
+NEW = ("git", "ls-files", "--others", "--exclude-standard", "--", "src", *DIRECTORIES)
 
 
 class DataHook(BuildHookInterface):
@@ -45,10 +46,10 @@ def _commit(root: Path) -> str:
     if not (root / ".git").exists():
         return ""
     try:
-        commit, changes = (
+        commit, *changes = (
             subprocess.run(argv, cwd=root, text=True, capture_output=True, check=False).stdout
-            for argv in (DESCRIBE, CHANGES)
+            for argv in (DESCRIBE, CHANGES, NEW)
         )
     except FileNotFoundError:
         return ""
-    return f"{commit.strip()}-dirty" if commit and changes else commit.strip()
+    return f"{commit.strip()}-dirty" if commit and any(changes) else commit.strip()

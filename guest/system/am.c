@@ -325,7 +325,8 @@ static void go_home(int app)
 	command(app, OP_BACKGROUND);
 	wait_ready(home);
 	buffer_free_async(app);
-	wait_idle(app);
+	if (known_pid[app])	/* or the kernel has killed it meanwhile */
+		wait_idle(app);
 	am_busy(false);
 	wait_scaled_ms(sh->conf.set.home_ms);
 }

@@ -31,6 +31,12 @@ def prepared(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(runs, "build_storage", lambda *_: tmp_path / "store")
 
 
+@pytest.fixture(autouse=True)
+def no_tools_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No guest is booted here, and `make unit` installs no QEMU."""
+    monkeypatch.setattr(runs, "_check_tools", lambda *_, **__: None)
+
+
 @pytest.fixture
 def planned(tmp_path: Path, prepared: None) -> Callable[..., Plan]:
     """Make a run's plan, with a kernel of these ids."""

@@ -21,6 +21,8 @@ from cohort.vm.boot import Boot, Count
 from cohort.vm.machine import VmSpec
 
 MakePlan = Callable[..., Plan]
+# Before a fixture has put it out of the way.
+CHECK_TOOLS = runs._check_tools
 Change = Callable[[pytest.MonkeyPatch, Path], None]
 
 
@@ -135,7 +137,6 @@ def test_what_is_reserved_in_the_device_tree_names_a_run(
     assert guest.identity(reserved) != before
 
 
-@pytest.mark.usefixtures("prepared")
 def test_what_boots_a_guest_is_looked_for_before_a_kernel_is_built(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -143,11 +144,13 @@ def test_what_boots_a_guest_is_looked_for_before_a_kernel_is_built(
         return None if program in ("setpriv", "mke2fs", "qemu-system-x86_64") else Path(program)
 
     monkeypatch.setattr(host, "find", find)
+    monkeypatch.setattr(runs, "_check_tools", CHECK_TOOLS)
     monkeypatch.setattr(runs, "prepare", lambda specs: pytest.fail("a kernel is built"))
     with pytest.raises(MissingTool, match="^mke2fs, qemu-system-x86_64, setpriv are not"):
         runs.execute_matrix([spec()])
 
 
+@pytest.mark.usefixtures("prepared")
 def test_a_run_that_cannot_be_measured_is_no_finished_run(
     own_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -9,13 +10,17 @@ from typing import Any
 import pytest
 
 from cohort.errors import Failed, UsageError
+from cohort.phone.workload import load_workload
 from cohort.policy import load_policy
 from cohort.results.figures import plain
 from cohort.results.records import Record, read_set, write_set
 from cohort.results.scale_set import of_scale
 from cohort.results.sheet import Sheet
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from cohort.sets import again, collect
 from cohort.sets.collect import run_directories
+from cohort.vm.machine import Latency
 from made_runs import END
 from tests_support import Outcome, scale_lock, scale_step
 
@@ -95,6 +100,26 @@ def test_runs_of_a_policy_that_is_not_the_repositorys_are_no_set(tmp_path: Path)
     counted(tmp_path, "none", 2000, 20, meta={"policy_id": "ffff"})
     with pytest.raises(UsageError, match=r"policies/none.toml says something else"):
         collect.of_scale([tmp_path])
+
+
+def test_runs_as_the_verb_leaves_them_are_a_set(tmp_path: Path) -> None:
+    """The second of each policy names its kernel, and runs of other workloads are not asked."""
+    counted(tmp_path, "none", 2000, 20)
+    for path in tmp_path.iterdir():
+        load = load_workload("scale")
+        spec = RunSpec(load_policy("none"), "scale", 12)
+        meta = json.loads((path / "meta.json").read_text())
+        if "lockstat" in meta["kernel_configs"]:
+            meta["config"] = "base,x86_64,lab,cohort,lockstat"
+        disk = load.storage
+        cost = Latency(disk.read_us.value, disk.write_us.value, disk.mb_per_s.value)
+        meta |= {"cpus": load.cpus, "storage": asdict(cost)}
+        (path / "meta.json").write_text(json.dumps(meta))
+        (path / "phone.conf").write_text(check_run(spec).conf)
+    other = {"workload": "phone-2g", "cmdline": ["cohort=off"], "policy_id": "ffff"}
+    made_run(tmp_path, "other", [], **other)
+    (record,) = collect.of_scale([tmp_path])
+    assert record.command == "cohort scale none"
 
 
 def test_a_policy_is_a_record_of_two_runs_and_other_workloads_are_left_out(tmp_path: Path) -> None:

@@ -112,6 +112,9 @@ def test_checks_that_are_missing_differ_unless_their_case_died() -> None:
         _outcome(x, Case("a", "timeout", checks=checks[:n])) for x, n in (("none", 1), ("b", 2))
     ]
     assert differences(slow, BOUND) == []
+    failed = (Check("1", "fail"), Check("2", "pass"))
+    slow.append(_outcome("c", Case("a", "timeout", checks=failed)))
+    assert [x.name for x in differences(slow, BOUND)] == ["a: 1"]
 
 
 def test_costs_above_the_bound_are_differences() -> None:

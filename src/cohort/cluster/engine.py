@@ -104,8 +104,10 @@ class Cluster:
         try:
             # Now, and not after the kernels are built.
             check_versions(self._client.get_versions())
-        except UsageError:
+        except BaseException as error:
             self._client.close(timeout=CONNECT_S)
+            if isinstance(error, OSError):
+                raise HostError(f"the scheduler {address} is gone") from None
             raise
 
     def __enter__(self) -> Self:

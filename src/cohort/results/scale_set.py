@@ -10,6 +10,7 @@ from typing import Any
 
 from cohort.errors import UsageError
 from cohort.kernel.build import VARIANTS
+from cohort.phone.schema import ScaleExperiment
 from cohort.phone.workload import load_workload
 from cohort.results.figures import Figures
 from cohort.results.records import Record, check_build, of_result
@@ -49,6 +50,30 @@ WATCHED = VARIANTS["lockstat"][-1]
 """The fragment that a kernel with lock statistics has, and its policy's has not."""
 
 
+def chosen(runs: Sequence[RunDir]) -> list[RunDir]:
+    """The runs of `cohort scale` that records are made of: those with turns if there are any; else
+    of each policy, seed and kernel the last, in the order in which they were made.
+
+    UsageError if there is no such run, and for one that does not say what it is.
+    """
+    mine = [run for run in runs if _experiment(run) is not None]
+    if not mine:
+        raise UsageError("no finished run of `cohort scale` is there", "cohort scale")
+    if turns := [run for run in mine if _has_turns(run)]:
+        return turns
+    for run in mine:
+        check_meta(run.path / "meta.json", run.meta, {"started": str, "kernel_configs": list})
+    last: dict[tuple[str, int, bool], RunDir] = {}
+    for run in sorted(mine, key=lambda x: str(x.meta["started"])):
+        last[str(run.meta["policy"]), int(run.meta["seed"]), is_watched(run)] = run
+    return list(last.values())
+
+
+def is_watched(run: RunDir) -> bool:
+    """Whether it is the run on a kernel with lock statistics."""
+    return WATCHED in run.meta["kernel_configs"]
+
+
 def of_scale(runs: Sequence[RunDir]) -> list[Record]:
     """The records of `cohort scale`, those of other workloads left out: of each policy and seed
     what was counted in its two runs; or of runs with turns what each scheme did a second.
@@ -56,29 +81,27 @@ def of_scale(runs: Sequence[RunDir]) -> list[Record]:
     UsageError if there is no such run, if a policy has one of its two or other seeds than the next,
     for runs with turns that one call could not have made, and for one that does not say what it is.
     """
-    mine = [run for run in runs if load_workload(str(run.meta["workload"])).scale is not None]
-    if not mine:
-        raise UsageError("no finished run of `cohort scale` is there", "cohort scale")
-    turns = [run for run in mine if _has_turns(run)]
-    records = _in_turns(turns) if turns else _counted(mine)
+    mine = chosen(runs)
+    records = _in_turns(mine) if _has_turns(mine[0]) else _counted(mine)
     check_build(records, "the runs do not make one table", (*ONE_BUILD, *ONE_PHONE))
     return records
 
 
+def _experiment(run: RunDir) -> ScaleExperiment | None:
+    return load_workload(str(run.meta["workload"])).scale
+
+
 def _has_turns(run: RunDir) -> bool:
-    experiment = load_workload(str(run.meta["workload"])).scale
+    experiment = _experiment(run)
     return experiment is not None and bool(experiment.turns.value)
 
 
 def _counted(runs: Sequence[RunDir]) -> list[Record]:
-    """By policy as they were run first, then by seed; of runs that were made twice the last."""
-    for run in runs:
-        check_meta(run.path / "meta.json", run.meta, {"started": str, "kernel_configs": list})
+    """By policy as they were run first, then by seed."""
     pairs: dict[str, dict[int, dict[bool, RunDir]]] = {}
-    for run in sorted(runs, key=lambda x: str(x.meta["started"])):
-        watched = WATCHED in run.meta["kernel_configs"]
+    for run in runs:
         seeds = pairs.setdefault(str(run.meta["policy"]), {})
-        seeds.setdefault(int(run.meta["seed"]), {})[watched] = run
+        seeds.setdefault(int(run.meta["seed"]), {})[is_watched(run)] = run
     seeds_word = _seeds_word(_one_set_of_seeds(pairs))
     command = f"cohort scale {' '.join(pairs)}{_options(runs[0].meta, USUAL)}{seeds_word}"
     return [

@@ -276,11 +276,13 @@ class Sheet:
         return len(values(self._records(table), label, name))
 
     def _sign(self, table: str, label: str, rival: Column, name: str) -> str:
-        """What is measured with some of the seeds alone has none."""
-        versus = self._shown(table, rival, name).spread
-        ours = self._shown(table, label, name).spread
-        if ours is not None and ours.n < self._seeds_run(table, label, name):
-            return ""
+        """What either has of some of its seeds alone gets none."""
+        shown = self._shown(table, rival, name)
+        versus, ours = shown.spread, self._shown(table, label, name).spread
+        winner = self._winner(table, rival, shown.metric)
+        for found, of in ((ours, label), (versus, winner)):
+            if found is not None and found.n < self._seeds_run(table, of, name):
+                return ""
         sign = SIGNS[judge(Cell(BY_NAME[name], ours, versus))]
         return f" {sign}" if sign else ""
 

@@ -76,16 +76,17 @@ def of_study(file: Path) -> list[Record]:
 
 
 def of_scale(places: Sequence[Path]) -> list[Record]:
-    """The records of the runs of `cohort scale` at these places.
+    """The records of the runs of `cohort scale` at these places, others left out.
 
     UsageError for a place without runs, and for a policy or a workload that is another by now, or
     not the repository's; and what `scale_set.of_scale` raises.
     """
-    runs = run_directories(places)
+    runs = scale_set.chosen(run_directories(places))
     for run in runs:
-        meta = run.meta
-        named = (str(meta["policy"]), int(meta["seed"]), str(meta["workload"]))
-        result = Result(*named, {}, {}, meta, run.path)
+        named = (str(run.meta["policy"]), int(run.meta["seed"]), str(run.meta["workload"]))
+        # The kernel with lock statistics is the verb's own, and no wish of a user.
+        own = {"config": None} if scale_set.is_watched(run) else {}
+        result = Result(*named, {}, {}, {**run.meta, **own}, run.path)
         _check_policy(result)
         _check_workload(result, _spec(result))
     return scale_set.of_scale(runs)

@@ -269,26 +269,28 @@ def differences(outcomes: Sequence[Outcome], bound: float) -> list[Difference]:
     """Every case and check whose status under some policy is another than under the first, and
     every cost that is above the bound, or absent.
 
-    Checks and costs of a case that died or took too long under some policy are not told one by one:
-    how many came before its end is chance.
+    Checks and costs of a case that died or took too long under some policies are not told one by
+    one; of one that did so under all, those that it did not come to: how far it came is chance.
     """
     by_policy = [
         {name: status for case in outcome.cases for name, status in case.results().items()}
         for outcome in outcomes
     ]
     names = dict.fromkeys(name for results in by_policy for name in results)
-    found, dead = [], set[str]()
+    found, dead, cut = [], set[str](), set[str]()
     for name in names:
         statuses = tuple(results.get(name, "absent") for results in by_policy)
-        case = name.partition(":")[0]
+        case, alike = name.partition(":")[0], len(set(statuses)) == 1
         if name == case and {"died", "timeout"} & set(statuses):
-            dead.add(case)
-        if len(set(statuses)) == 1:
-            continue
-        if name == case or case not in dead:
+            (cut if alike else dead).add(case)
+        chance = case in dead or (case in cut and "absent" in statuses)
+        if not alike and (name == case or not chance):
             found.append(Difference(name, statuses, _tails(case, outcomes)))
     dear = too_dear(outcomes, bound)
-    return found + [x for x in dear if "slow" in x.statuses or x.name.partition(":")[0] not in dead]
+    ended = dead | cut
+    return found + [
+        x for x in dear if "slow" in x.statuses or x.name.partition(":")[0] not in ended
+    ]
 
 
 def _tails(name: str, outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
