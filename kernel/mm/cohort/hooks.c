@@ -72,28 +72,6 @@ bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
 	return false;
 }
 
-/*
- * A single page of a block would have been handed out before, so it is a piece that is missing,
- * and compaction leaves blocks alone.
- */
-static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp)
-{
-	int nid = NUMA_NO_NODE;
-	struct zoneref *z;
-	struct zone *zone;
-
-	if (!cohort_region_enabled() || (gfp & GFP_KERNEL) != GFP_KERNEL)
-		return false;
-	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
-		if (zone_to_nid(zone) == nid)
-			continue;
-		nid = zone_to_nid(zone);
-		if (cohort_pack_one(nid, ac->highest_zoneidx))
-			return true;
-	}
-	return false;
-}
-
 /**
  * __cohort_drain_for() - empty the lists that CPUs have of the zones of a request
  * @ac: the request
@@ -105,7 +83,6 @@ static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp)
  * Of all that ask in vain the one drains that would kill a process.  What puts a kill off is as
  * much as lies between the marks, or the first that came for a while: after each few pages that
  * reclaim frees into such a list processes would reclaim all over, and no process is killed.
- * So does a block that can be packed for the request.
  *
  * Context: sleeps.  Caller holds oom_lock.
  * Return: true, for a look at what there is now.
@@ -129,8 +106,6 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 		gained += zone_page_state(zone, NR_FREE_PAGES);
 		gap += high_wmark_pages(zone) - min_wmark_pages(zone);
 	}
-	if (cohort_packs_for(ac, gfp))
-		return true;
 	if (gained < gap && *until && time_before(jiffies, *until))
 		return false;
 	*until = jiffies + PUT_OFF;

@@ -7,9 +7,8 @@
 
 #include <linux/cohort.h>
 
-/* Has all of a pageblock an owner?  Neither scanner finds anything there. */
+/* Has all of a pageblock an owner? */
 bool cohort_pageblock_all_owned(const struct page *page);
-#define cohort_all_owned(page)	(cohort_enabled() && cohort_pageblock_all_owned(page))
 
 /* May pages that are mlocked move? */
 bool cohort_unevictable_moves(void);

@@ -251,7 +251,6 @@ enum cohort_round {
 
 /* drop.c */
 enum cohort_busy cohort_busy_why(struct folio *folio);
-bool cohort_page_stuck(const struct page *page);
 void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 		      enum cohort_round round);
 unsigned int cohort_batch_drop(struct cohort_batch *batch);

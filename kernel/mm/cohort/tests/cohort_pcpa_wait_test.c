@@ -290,80 +290,6 @@ static void cohort_pcpa_test_two_announced(struct kunit *test)
 	cohort_pcpa_test_full_end(test, &cache);
 }
 
-/* A file system that takes its time for each page, and looks which users the area serves. */
-static bool cohort_pcpa_test_release_slowly(struct folio *folio, gfp_t gfp)
-{
-	folio_detach_private(folio);
-	mdelay(1);
-	cohort_pcpa_test_tries++;
-	cohort_pcpa_test_in_vain += cohort_pcpa_state() == COHORT_PCACHE_ONLY;
-	return true;
-}
-
-static const struct address_space_operations cohort_pcpa_test_slow_aops = {
-	.release_folio = cohort_pcpa_test_release_slowly,
-};
-
-/* Nor does it go back to files while room is made for pieces that need not be contiguous. */
-static void cohort_pcpa_test_scattered_turn(struct kunit *test)
-{
-	/* So few that no other thread helps. */
-	const unsigned long want = 960;
-	const struct address_space_operations *aops;
-	struct cohort_pcpa_test_cache cache;
-	unsigned long i;
-
-	cohort_pcpa_test_full_begin(test, &cache);
-	for (i = 0; i < AREA_PAGES; i += 16) {
-		struct folio *folio = cohort_pcpa_test_cache_get(test, &cache, i);
-
-		folio_attach_private(folio, test);
-		folio_put(folio);
-	}
-	aops = cache.inode->i_mapping->a_ops;
-	cache.inode->i_mapping->a_ops = &cohort_pcpa_test_slow_aops;
-	cohort_pcpa_test_tries = 0;
-	cohort_pcpa_test_in_vain = 0;
-	WRITE_ONCE(cohort_pcpa_timer_ms, 30);
-	cohort_pcpa_want();
-	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(want, 4), want);
-	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(2 * want, 4), 2 * want);
-	KUNIT_EXPECT_GE(test, cohort_pcpa_test_tries, (unsigned int)(2 * want / 16));
-	/* A busy host makes some of them late. */
-	KUNIT_EXPECT_LT(test, 2 * cohort_pcpa_test_in_vain, cohort_pcpa_test_tries);
-	cohort_quick_reclaim(AREA_PAGES, 0);
-	cache.inode->i_mapping->a_ops = aops;
-	cohort_pcpa_test_full_end(test, &cache);
-}
-
-/* Pages around one that a user holds are dropped only where they make a piece of the order. */
-static void cohort_pcpa_test_held_in_each(struct kunit *test)
-{
-	struct folio *held[AREA_PAGES / COHORT_CHUNK];
-	struct cohort_pcpa_test_cache cache;
-	unsigned long i, nr = 0;
-
-	cohort_pcpa_test_full_begin(test, &cache);
-	for (i = 0; i < AREA_PAGES; i++) {
-		struct folio *folio = cohort_pcpa_test_cache_get(test, &cache, i);
-
-		if (folio_pfn(folio) % COHORT_CHUNK == 0 && nr < ARRAY_SIZE(held))
-			held[nr++] = folio;
-		else
-			folio_put(folio);
-	}
-	KUNIT_EXPECT_EQ(test, nr, ARRAY_SIZE(held));
-	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
-	cohort_pcpa_want();
-	KUNIT_EXPECT_EQ(test, cohort_quick_reclaim(COHORT_CHUNK, COHORT_CHUNK_ORDER), 0UL);
-	KUNIT_EXPECT_EQ(test, cache.inode->i_mapping->nrpages, AREA_PAGES);
-	/* What was in vain is not tried again at once; but smaller pieces are there. */
-	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(COHORT_CHUNK, 4), COHORT_CHUNK);
-	while (nr)
-		folio_put(held[--nr]);
-	cohort_pcpa_test_full_end(test, &cache);
-}
-
 static struct kunit_case cohort_pcpa_wait_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_locked),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_beside_size),
@@ -371,8 +297,6 @@ static struct kunit_case cohort_pcpa_wait_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_own_turn),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_two_announced),
-	KUNIT_CASE(cohort_pcpa_test_scattered_turn),
-	KUNIT_CASE(cohort_pcpa_test_held_in_each),
 	{}
 };
 
