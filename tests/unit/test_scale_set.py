@@ -14,7 +14,7 @@ from cohort.phone.workload import load_workload
 from cohort.policy import load_policy
 from cohort.results.figures import plain
 from cohort.results.records import Record, read_set, write_set
-from cohort.results.scale_set import of_scale
+from cohort.results.scale_set import chosen, of_scale
 from cohort.results.sheet import Sheet
 from cohort.run_check import check_run
 from cohort.run_spec import RunSpec
@@ -71,7 +71,7 @@ def counted(
 
 
 def records_of(root: Path) -> list[Record]:
-    return of_scale(run_directories([root]))
+    return of_scale(chosen(run_directories([root])))
 
 
 @pytest.mark.parametrize("text", ["{}", '{"workload": "scale"}', '{"work', "[]"])

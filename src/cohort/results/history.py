@@ -119,22 +119,22 @@ def _loss(
     newest: Sequence[Record],
 ) -> str | None:
     """What is worse by more than the bound; `of` is the seed, and the commits before and now."""
-    ours = [of_label(records, OURS, metric) for records in (last, newest)]
-    times = [times_rival(records, metric) for records in (last, newest)]
+    before, now = (of_label(records, OURS, metric) for records in (last, newest))
+    times_before, times_now = (times_rival(records, metric) for records in (last, newest))
     seed, earlier, commit = of
     where = f"history: {metric}, seed {seed}"
-    if ours[0] is None:
+    if before is None:
         return None
-    if ours[1] is None:
-        return f"{where}: nothing on {commit}, {_value(metric, ours[0], times[0])} on {earlier}"
-    worse = _times_worse(metric, ours[0], ours[1])
-    if times[0] is not None and times[1] is not None:
-        worse = min(worse, _times_worse(metric, times[0], times[1]))
+    was = f"{_value(metric, before, times_before)} on {earlier}"
+    if now is None:
+        return f"{where}: nothing on {commit}, {was}"
+    worse = _times_worse(metric, before, now)
+    if times_before is not None and times_now is not None:
+        worse = min(worse, _times_worse(metric, times_before, times_now))
     if worse <= bound.most:
         return None
     return (
-        f"{where}: {_value(metric, ours[1], times[1])} on {commit}, "
-        f"{_value(metric, ours[0], times[0])} on {earlier}: "
+        f"{where}: {_value(metric, now, times_now)} on {commit}, {was}: "
         f"{worse:.3f} times worse, at most {bound.most:.3f} (over {bound.measured.n} seeds it "
         f"varies by {bound.measured.share:.1%})"
     )

@@ -59,10 +59,10 @@ def chosen(runs: Sequence[RunDir]) -> list[RunDir]:
     mine = [run for run in runs if _experiment(run) is not None]
     if not mine:
         raise UsageError("no finished run of `cohort scale` is there", "cohort scale")
-    if turns := [run for run in mine if _has_turns(run)]:
-        return turns
     for run in mine:
         check_meta(run.path / "meta.json", run.meta, {"started": str, "kernel_configs": list})
+    if turns := [run for run in mine if _has_turns(run)]:
+        return turns
     last: dict[tuple[str, int, bool], RunDir] = {}
     for run in sorted(mine, key=lambda x: str(x.meta["started"])):
         last[str(run.meta["policy"]), int(run.meta["seed"]), is_watched(run)] = run
@@ -75,14 +75,13 @@ def is_watched(run: RunDir) -> bool:
 
 
 def of_scale(runs: Sequence[RunDir]) -> list[Record]:
-    """The records of `cohort scale`, those of other workloads left out: of each policy and seed
-    what was counted in its two runs; or of runs with turns what each scheme did a second.
+    """The records of `chosen` runs: of each policy and seed what was counted in its two; or of runs
+    with turns what each scheme did a second.
 
-    UsageError if there is no such run, if a policy has one of its two or other seeds than the next,
-    for runs with turns that one call could not have made, and for one that does not say what it is.
+    UsageError if a policy has one of its two or other seeds than the next, and for runs with turns
+    that one call could not have made.
     """
-    mine = chosen(runs)
-    records = _in_turns(mine) if _has_turns(mine[0]) else _counted(mine)
+    records = _in_turns(runs) if _has_turns(runs[0]) else _counted(runs)
     check_build(records, "the runs do not make one table", (*ONE_BUILD, *ONE_PHONE))
     return records
 

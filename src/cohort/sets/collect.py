@@ -79,7 +79,7 @@ def of_scale(places: Sequence[Path]) -> list[Record]:
     """The records of the runs of `cohort scale` at these places, others left out.
 
     UsageError for a place without runs, and for a policy or a workload that is another by now, or
-    not the repository's; and what `scale_set.of_scale` raises.
+    not the repository's; and what `chosen` and `of_scale` of `scale_set` raise.
     """
     runs = scale_set.chosen(run_directories(places))
     for run in runs:

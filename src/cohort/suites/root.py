@@ -32,6 +32,7 @@ HOST = "x86_64"
 MACHINES = {"x86_64": 62, "arm64": 183}
 """What an ELF file calls them."""
 _VERSION = "1"  # of the layout; part of the image's identity
+_NOT_ROOT = ("debootstrap needs root", "call it as root, or use --rootfs initramfs")
 _SHELL = ("sh", "echo", "cat", "sleep", "true", "false", "mount", "grep")
 
 
@@ -72,13 +73,10 @@ def check_makes(kind: Kind, suite: Suite) -> None:
     that it is known before a kernel is built."""
     if kind == "debian":
         host.need_all(("debootstrap", "mke2fs"))
-        if not _made((*PACKAGES, *suite.packages)).is_dir():
-            _check_rights()
-
-
-def _check_rights() -> None:
-    if os.geteuid() != 0:
-        raise Skipped("debootstrap needs root", "call it as root, or use --rootfs initramfs")
+        release = codename()
+        # For root no package is asked for its version once more.
+        if os.geteuid() != 0 and not _made(release, (*PACKAGES, *suite.packages)).is_dir():
+            raise Skipped(*_NOT_ROOT)
 
 
 def codename() -> str:
@@ -99,10 +97,11 @@ def debian(packages: Sequence[str] = ()) -> Path:
     """
     tool, release = host.need("debootstrap"), codename()
     wanted = (*PACKAGES, *packages)
-    made = _made(wanted)
+    made = _made(release, wanted)
     with host.lock(made.with_suffix(".lock")):
         if not made.is_dir():
-            _check_rights()
+            if os.geteuid() != 0:
+                raise Skipped(*_NOT_ROOT)
             log.info("making a Debian root file system, which takes minutes")
             part = made.with_suffix(".part")
             _clear(part)
@@ -115,9 +114,8 @@ def debian(packages: Sequence[str] = ()) -> Path:
     return used(made)
 
 
-def _made(wanted: Sequence[str]) -> Path:
-    """Where the root with these packages is, or will be. Skipped where none can be made."""
-    release = codename()
+def _made(release: str, wanted: Sequence[str]) -> Path:
+    """Where the root of that release with these packages is, or will be."""
     key = host.digest(_VERSION, release, *programs.versions(wanted))[:16]
     return paths.made("suites", "roots") / f"{release}-{key}"
 
