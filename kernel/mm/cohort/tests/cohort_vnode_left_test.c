@@ -10,10 +10,12 @@
 #include <linux/mempolicy.h>
 #include <linux/migrate_mode.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
+#include "../../internal.h"
 #include "../cohort.h"
 #include "../host/migrate.h"
 #include "cohort_pcpa_test.h"
@@ -361,6 +363,42 @@ static void cohort_vnode_test_holes_stay(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/*
+ * A node that kswapd has given up is given up once kswapd has tried anew, and not while the
+ * flushers make pages clean.
+ */
+static void cohort_vnode_test_hopeless(struct kunit *test)
+{
+	struct pglist_data *pgdat = NODE_DATA(first_node(node_states[N_MEMORY]));
+	nodemask_t nodes = nodemask_of_node(pgdat->node_id);
+	const long dirty = totalram_pages() / 4;
+	bool stale, dirtied, fresh;
+
+	WRITE_ONCE(pgdat->kswapd_failures, MAX_RECLAIM_RETRIES);
+	stale = __cohort_vnode_hopeless(&nodes);
+	KUNIT_EXPECT_LT(test, READ_ONCE(pgdat->kswapd_failures), MAX_RECLAIM_RETRIES);
+	WRITE_ONCE(pgdat->kswapd_failures, MAX_RECLAIM_RETRIES);
+	mod_node_page_state(pgdat, NR_FILE_DIRTY, dirty);
+	dirtied = __cohort_vnode_hopeless(&nodes);
+	mod_node_page_state(pgdat, NR_FILE_DIRTY, -dirty);
+	fresh = __cohort_vnode_hopeless(&nodes);
+	WRITE_ONCE(pgdat->kswapd_failures, 0);
+	KUNIT_EXPECT_FALSE(test, stale);
+	KUNIT_EXPECT_FALSE(test, dirtied);
+	KUNIT_EXPECT_TRUE(test, fresh);
+}
+
+/* Where nothing is lent any more the free path does not look. */
+static void cohort_vnode_test_lends_no_more(struct kunit *test)
+{
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	KUNIT_ASSERT_EQ(test, cohort_vnode_lend(true), 0);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_lending());
+	KUNIT_EXPECT_EQ(test, cohort_vnode_lend(false), 0);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_lending());
+}
+
 static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
 	KUNIT_CASE(cohort_vnode_test_confined),
@@ -372,6 +410,8 @@ static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_offlined),
 	KUNIT_CASE(cohort_vnode_test_demoted),
 	KUNIT_CASE(cohort_vnode_test_holes_stay),
+	KUNIT_CASE(cohort_vnode_test_hopeless),
+	KUNIT_CASE(cohort_vnode_test_lends_no_more),
 	{}
 };
 

@@ -269,10 +269,28 @@ static void __init cohort_vnode_stop_balancing(void)
 	pr_info("vnode: NUMA balancing is off\n");
 }
 
+/* A role whose processes could have no page tables: all its memory is for what can be moved. */
+static const struct cohort_vnode *__init cohort_vnode_movable(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		if (!nodes_intersects(cohort_vnodes[i].nodes, node_states[N_NORMAL_MEMORY]))
+			return &cohort_vnodes[i];
+	return NULL;
+}
+
 static int __init cohort_vnode_init(void)
 {
+	const struct cohort_vnode *movable = cohort_vnode_movable();
 	int err;
 
+	if (movable) {
+		pr_err("cohort.vnode=%s: all memory of %s is movable; booting without virtual nodes\n",
+		       layout_text, movable->name);
+		cohort_nr_vnodes = 0;
+		return 0;
+	}
 	if (layout_given && !cohort_nr_vnodes)
 		pr_err("cohort.vnode=%s: %s; booting without virtual nodes\n", layout_text,
 		       "the machine's own nodes could not be split");

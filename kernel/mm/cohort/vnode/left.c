@@ -39,6 +39,9 @@
 /* Entries that are looked at, in times of the pages that are worth one. */
 #define LEFT_LOOKS	256
 
+/* That kswapd has given a node up is believed for so long, and then it is to try once more. */
+#define GIVEN_UP	(10 * HZ)
+
 /**
  * struct cohort_left - what a walk of page tables has found
  * @nodes: where to look
@@ -382,6 +385,38 @@ static bool cohort_vnode_left_victim(struct mm_struct *mm, const struct cohort_v
 	       ((below || nodes_intersects(role->nodes, *nodes)) && cohort_vnode_deserted(nodes));
 }
 
+/* Pages of a node that the flushers may make clean, as many as lie between its marks? */
+static bool cohort_vnode_dirty(struct pglist_data *pgdat)
+{
+	unsigned long nr = node_page_state(pgdat, NR_FILE_DIRTY) +
+			   node_page_state(pgdat, NR_WRITEBACK), gap = 0;
+	int i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++)
+		gap += high_wmark_pages(&pgdat->node_zones[i]) -
+		       min_wmark_pages(&pgdat->node_zones[i]);
+	return nr > gap;
+}
+
+/*
+ * Has kswapd given a node up, not long ago?  It does not run then until some reclaim brings
+ * pages, whatever has become free to reclaim: so it is to try once more.
+ */
+static bool cohort_vnode_given_up(int nid)
+{
+	static unsigned long tried[MAX_NUMNODES];
+	struct pglist_data *pgdat = NODE_DATA(nid);
+
+	if (READ_ONCE(pgdat->kswapd_failures) < MAX_RECLAIM_RETRIES)
+		return false;
+	if (tried[nid] && time_before(jiffies, READ_ONCE(tried[nid])))
+		return true;
+	WRITE_ONCE(tried[nid], (jiffies + GIVEN_UP) | 1);
+	/* The request asks again, and wakes it. */
+	WRITE_ONCE(pgdat->kswapd_failures, 0);
+	return false;
+}
+
 /**
  * __cohort_vnode_hopeless() - has kswapd given up all nodes of a request?
  * @nodemask: the nodes
@@ -395,7 +430,7 @@ bool __cohort_vnode_hopeless(const nodemask_t *nodemask)
 
 	for_each_node_mask(nid, *nodemask)
 		if (node_state(nid, N_MEMORY) &&
-		    READ_ONCE(NODE_DATA(nid)->kswapd_failures) < MAX_RECLAIM_RETRIES)
+		    (cohort_vnode_dirty(NODE_DATA(nid)) || !cohort_vnode_given_up(nid)))
 			return false;
 	return true;
 }

@@ -228,12 +228,20 @@ static bool cohort_lend_allowed(const struct cohort_vnode *vn)
  */
 struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp)
 {
+	struct folio *folio = NULL;
 	struct cohort_vnode *from;
 
-	if (!READ_ONCE(lending) || !cohort_vnode_stays(gfp, 0) || !cohort_reads_only(mapping, gfp))
+	if (!cohort_vnode_stays(gfp, 0) || !cohort_reads_only(mapping, gfp))
 		return NULL;
-	from = cohort_lender_of(cohort_vnode_current());
-	return from && cohort_lend_allowed(from) ? cohort_lend_page(from, gfp) : NULL;
+	/* Switching lending off waits for pages that are being lent. */
+	rcu_read_lock();
+	if (READ_ONCE(lending)) {
+		from = cohort_lender_of(cohort_vnode_current());
+		if (from && cohort_lend_allowed(from))
+			folio = cohort_lend_page(from, gfp);
+	}
+	rcu_read_unlock();
+	return folio;
 }
 
 static struct cohort_vnode *cohort_vnode_of_pfn(unsigned long pfn)
@@ -505,10 +513,24 @@ bool cohort_vnode_lends(void)
 	return READ_ONCE(lending);
 }
 
+/* Once nothing is lent the free path does not look any more. */
+static void cohort_lend_rest(void)
+{
+	unsigned int i;
+
+	mutex_lock(&cohort_mutex);
+	for (i = 0; i < cohort_nr_vnodes; i++)
+		if (atomic_long_read(&cohort_vnodes[i].lent))
+			break;
+	if (i == cohort_nr_vnodes && !lending && cohort_vnode_lending())
+		cohort_owner_switch(&cohort_lend_key, false);
+	mutex_unlock(&cohort_mutex);
+}
+
 /**
  * cohort_vnode_lend() - switch lending on or off
  * @on: what to do; off takes back what is clean, before it returns if that takes no longer than
- *	a part of a second a role
+ *	a part of a second a role, and costs nothing from then on, or after one more off
  *
  * Context: sleeps.
  * Return: 0 or -ENOMEM.
@@ -527,8 +549,10 @@ int cohort_vnode_lend(bool on)
 		WRITE_ONCE(lending, on);
 	mutex_unlock(&cohort_mutex);
 	if (!err && !on && cohort_vnode_lending()) {
+		synchronize_rcu();
 		queue_work(system_unbound_wq, &lend_work);
 		flush_work(&lend_work);
+		cohort_lend_rest();
 	}
 	return err;
 }

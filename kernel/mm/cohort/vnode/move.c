@@ -135,7 +135,7 @@ int __cohort_vnode_sent(const struct mm_struct *mm, int nid)
 
 	if (!nodes)
 		return cohort_vnode_for_process() ? cohort_vnode_home(nid) : nid;
-	return node_isset(nid, *nodes) ? nid : first_node(*nodes);
+	return node_isset(nid, *nodes) ? nid : cohort_vnode_present(nodes);
 }
 
 /**

@@ -270,6 +270,22 @@ struct cohort_vnode *cohort_vnode_current(void)
 }
 
 /**
+ * cohort_vnode_present() - a node of some that has memory
+ * @nodes: a role's
+ *
+ * Return: the first, if all of them are offline.
+ */
+int cohort_vnode_present(const nodemask_t *nodes)
+{
+	int nid;
+
+	for_each_node_mask(nid, *nodes)
+		if (node_state(nid, N_MEMORY))
+			return nid;
+	return first_node(*nodes);
+}
+
+/**
  * cohort_vnode_home() - which node the current task's memory comes from
  * @nid: the node that is nearest
  *
@@ -279,7 +295,7 @@ int cohort_vnode_home(int nid)
 {
 	const struct cohort_vnode *vn = cohort_vnode_current();
 
-	return node_isset(nid, vn->nodes) ? nid : vn->nid;
+	return node_isset(nid, vn->nodes) ? nid : cohort_vnode_present(&vn->nodes);
 }
 
 /* Was this mask chosen by the scheme: by an earlier look, to lend, or for what has to move? */
@@ -394,7 +410,7 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, unsigned int order, int *nid, nodemas
 		if (node_isset(*nid, vn->nodes))
 			return nodemask;
 		if (stays && cohort_vnode_may_stray(gfp, order))
-			*nid = vn->nid;
+			*nid = cohort_vnode_present(&vn->nodes);
 		else if (cohort_vnode_refused(gfp))
 			return &vn->nodes;	/* the node's zonelist has none of these */
 		return nodemask;
@@ -406,7 +422,7 @@ nodemask_t *__cohort_vnode_bind(gfp_t gfp, unsigned int order, int *nid, nodemas
 	if (nodemask && (!cohort_vnode_for_process() || nodes_subset(*nodemask, vn->nodes)))
 		return nodemask;
 	if (!node_isset(*nid, vn->nodes))
-		*nid = vn->nid;
+		*nid = cohort_vnode_present(&vn->nodes);
 	if (nodemask)
 		return cohort_vnode_within(vn, nodemask, both, gfpflags_allow_blocking(gfp));
 	return stays ? &vn->nodes : NULL;

@@ -59,6 +59,7 @@ extern struct cohort_vnode cohort_vnodes[COHORT_VNODE_MAX];
 extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
 
 struct cohort_vnode *cohort_vnode_current(void);
+int cohort_vnode_present(const nodemask_t *nodes);
 int cohort_vnode_home(int nid);
 bool cohort_vnode_stays(gfp_t gfp, unsigned int order);
 nodemask_t *cohort_vnode_swap_nodes(void);
