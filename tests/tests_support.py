@@ -21,7 +21,7 @@ from cohort.phone.initramfs import build_initramfs
 from cohort.vm import machine
 from cohort.vm.boot import BOOTS, STALE_BREAKPOINT
 from cohort.vm.kunit import splats
-from cohort.vm.machine import VmSpec
+from cohort.vm.machine import Latency, VmSpec
 
 
 def git(where: Path, *words: str) -> str:
@@ -151,13 +151,15 @@ def snapshot(tree: Path) -> dict[str, bytes | None]:
 @dataclass(frozen=True)
 class SmallGuest:
     """A machine whose one process is a test: it prints "ok WHAT" or "not ok WHAT", a line a
-    claim, and "done" in the end. `storage_mb` is an empty ext4 file system on an NVDIMM."""
+    claim, and "done" in the end. `storage_mb` is an empty ext4 file system on an NVDIMM, which
+    answers at once unless a request has a `latency`."""
 
     kernel: Kernel
     initrd: Path
     run_dir: Path
     storage_mb: int
     limit_s: float
+    latency: Latency | None = None
 
     def boot(
         self,
@@ -195,6 +197,7 @@ class SmallGuest:
             cpus,
             initrd=self.initrd,
             storage=self._storage() if self.storage_mb else None,
+            latency=self.latency,
             # On a busy host the timer's interrupt comes too late for the kernel's own test.
             cmdline=("no_timer_check", *words),
             arch=self.kernel.arch,
@@ -222,7 +225,12 @@ class SmallGuest:
 
 
 def small_guest(
-    source: Path, kernel: Kernel, run_dir: Path, storage_mb: int = 0, limit_s: float = 300
+    source: Path,
+    kernel: Kernel,
+    run_dir: Path,
+    storage_mb: int = 0,
+    limit_s: float = 300,
+    latency: Latency | None = None,
 ) -> SmallGuest:
     """The guest whose init is this C file, compiled for the kernel's machine."""
     program = run_dir / "init"
@@ -230,7 +238,7 @@ def small_guest(
     done = host.run([host.need(find_arch(kernel.arch).cc), *words])
     assert done.returncode == 0, done.stderr
     initrd = build_initramfs(program, "", run_dir / "initramfs.cpio")
-    return SmallGuest(kernel, initrd, run_dir, storage_mb, limit_s)
+    return SmallGuest(kernel, initrd, run_dir, storage_mb, limit_s, latency)
 
 
 def claims_of(console: str) -> list[str]:

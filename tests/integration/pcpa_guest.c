@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * PID 1 of a small guest with a page-cache-preferred area of 260 MB and an empty
- * ext4 at /dev/pmem0: the area fills with page cache, clients get it, contiguous
+ * ext4 on slow storage: the area fills with page cache, clients get it, contiguous
  * pieces do not fail, sizes that cannot be are refused. Prints "ok WHAT" or
  * "not ok WHAT", a line a claim, and "note NAME VALUE" for what was measured. With
  * only_umount=1 on the kernel's command line it does only what a debug kernel is for.
@@ -626,6 +626,20 @@ static void given(void)
 	pause_for_timer();
 }
 
+/* A line for each block, of a MiB. */
+static void listed(void)
+{
+	FILE *blocks = fopen("/sys/kernel/debug/cohort/blocks", "r");
+	char line[128];
+	int nr = 0;
+
+	while (blocks && fgets(line, sizeof(line), blocks))
+		nr += !!strstr(line, " area ");
+	if (blocks)
+		fclose(blocks);
+	claim(nr == AREA_MB, "debugfs tells of each of its blocks");
+}
+
 static void others(void)
 {
 	put(AREA "timer_ms", "500");
@@ -634,6 +648,7 @@ static void others(void)
 	mkdir(OWN, 0700);
 	if (chown(OWN, USER, USER))
 		claim(false, "a user's directory");
+	listed();
 	done_by_user(learns);
 	done_by_user(finds_frames);
 	done_by_user(becomes_client);
@@ -770,6 +785,8 @@ static void used(void)
 	long in, most;
 	int i;
 
+	/* What the lists of CPUs hold is not in MemFree: so they hold little. */
+	put("/proc/sys/vm/percpu_pagelist_high_fraction", "1000");
 	put("/proc/sys/vm/dirty_ratio", "40");
 	put("/proc/sys/vm/dirty_background_ratio", "20");
 	put("/proc/sys/vm/dirty_writeback_centisecs", "500");
@@ -778,7 +795,7 @@ static void used(void)
 	maps = until_ended(maps_file);
 	in = file_in_area_kb("/data/big", MAPPED_MB);
 	printf("note mapped_in_area_kb %ld\n", in);
-	claim(in > MAPPED_MB * 1024 / 4, "pages that a process has mapped use it");
+	claim(in > MAPPED_MB * 1024 / 2, "pages that a process has mapped use it");
 	end(maps);
 	end(rest);
 	claim(made_empty(), "it is free again");
@@ -1148,7 +1165,7 @@ static void unmounted(void)
 	pid = ask_again_and_again(AREA_MB * MB);
 	for (i = 0; i < UMOUNTS; i++) {
 		read_file("/data/small");
-		done += !umount("/data") && !mount("/dev/pmem0", "/data", "ext4", 0, NULL);
+		done += !umount("/data") && !mount(storage(), "/data", "ext4", 0, NULL);
 	}
 	end(pid);
 	printf("note unmounted %d\nnote reclaimed %ld\n", done, stat_of("reclaimed") - before);

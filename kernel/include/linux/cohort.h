@@ -118,7 +118,7 @@ void cohort_zone_drain(unsigned int cpu, struct zone *zone);
 bool __cohort_drain_due(unsigned int cpu, const struct zone *zone);
 #define cohort_drain_zone(...)	COHORT_WHEN(cohort_enabled(), cohort_zone_drain(__VA_ARGS__))
 #define cohort_drain_due(...)	(cohort_enabled() && __cohort_drain_due(__VA_ARGS__))
-bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp);
+bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order);
 #define cohort_drain_for(...) \
 	((cohort_enabled() || cohort_vnode_enabled()) && __cohort_drain_for(__VA_ARGS__))
 /* What this CPU has at hand and does not use goes back, now and then. */

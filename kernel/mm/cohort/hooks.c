@@ -72,10 +72,30 @@ bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
 	return false;
 }
 
+/* Compaction leaves blocks alone; a single page of one would have been handed out before. */
+static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
+{
+	int nid = NUMA_NO_NODE;
+	struct zoneref *z;
+	struct zone *zone;
+
+	if (!order || !cohort_region_enabled() || (gfp & GFP_KERNEL) != GFP_KERNEL)
+		return false;
+	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
+		if (zone_to_nid(zone) == nid)
+			continue;
+		nid = zone_to_nid(zone);
+		if (cohort_pack_one(nid, ac->highest_zoneidx))
+			return true;
+	}
+	return false;
+}
+
 /**
  * __cohort_drain_for() - empty the lists that CPUs have of the zones of a request
  * @ac: the request
  * @gfp: its flags
+ * @order: its order
  *
  * Zone by zone: a drain of all zones leaves at once while another task is at one, and a
  * process would be killed beside the pages that this one has not come to.
@@ -83,18 +103,23 @@ bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
  * Of all that ask in vain the one drains that would kill a process.  What puts a kill off is as
  * much as lies between the marks, or the first that came for a while: after each few pages that
  * reclaim frees into such a list processes would reclaim all over, and no process is killed.
+ * So does a block that can be packed for the request.
  *
  * Context: sleeps.  Caller holds oom_lock.
  * Return: true, for a look at what there is now.
  */
-bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
+bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
 {
 	static unsigned long put_off[MAX_NUMNODES], last = INITIAL_JIFFIES;
-	unsigned long *until = &put_off[zonelist_node_idx(ac->preferred_zoneref)];
 	long gained = 0, gap = 0;
+	unsigned long *until;
 	struct zoneref *z;
 	struct zone *zone;
 
+	/* A zone for it may be on none of the nodes that it may have. */
+	if (!zonelist_zone(ac->preferred_zoneref))
+		return false;
+	until = &put_off[zonelist_node_idx(ac->preferred_zoneref)];
 	/* Without __GFP_FS it kills nothing yet, and asks again at once. */
 	if (!(gfp & __GFP_FS) && !cohort_vnode_hopeless(ac->nodemask) &&
 	    !time_after(jiffies, last))
@@ -106,6 +131,8 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 		gained += zone_page_state(zone, NR_FREE_PAGES);
 		gap += high_wmark_pages(zone) - min_wmark_pages(zone);
 	}
+	if (cohort_packs_for(ac, gfp, order))
+		return true;
 	if (gained < gap && *until && time_before(jiffies, *until))
 		return false;
 	*until = jiffies + PUT_OFF;
@@ -443,9 +470,7 @@ static int __init cohort_init(void)
 	if (err)
 		return err;
 	cohort_debugfs_init();
-	err = cohort_pcpa_init();
-	if (err)
-		pr_err("pcpa: no memory, staying off\n");
+	cohort_pcpa_init();
 	if (!cohort_boot_bad)
 		cohort_boot();
 	return 0;

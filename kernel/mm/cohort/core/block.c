@@ -167,7 +167,7 @@ bool __cohort_moved(struct page *page, struct zone *zone, unsigned int order, in
  * __cohort_owned_pageblock() - has anything in a pageblock an owner?
  * @page: any page of it
  *
- * Without the lock a guess, for compaction.
+ * Without the lock a guess.
  */
 bool __cohort_owned_pageblock(const struct page *page)
 {
@@ -194,9 +194,8 @@ static bool cohort_slot_owned(const struct cohort_block *blk)
  * cohort_pageblock_all_owned() - has all of a pageblock an owner?
  * @page: any page of it
  *
- * The search for a pageblock to compact, which begins at free pieces of the zone's lists, does
- * not come to such a one.  To any other it comes again and again until that is marked.
- * Without the lock a guess.
+ * The searches of compaction begin at free pieces of the zone's lists and do not come to such
+ * a one.  To any other they come again and again until that is marked.  Without the lock a guess.
  */
 bool cohort_pageblock_all_owned(const struct page *page)
 {

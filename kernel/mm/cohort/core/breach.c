@@ -122,11 +122,16 @@ static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bo
 	return NULL;
 }
 
-/* What would rather have a large piece, as a large folio does, makes do with single pages. */
+/*
+ * What would rather have a large piece, as a large folio does, makes do with single pages.  A
+ * packet that is received has the flags of a huge page that may not reclaim, but cannot be moved
+ * and cannot make do.
+ */
 static bool cohort_opportunist(gfp_t gfp)
 {
-	return (gfp & __GFP_NORETRY) ||
-	       (gfp & (__GFP_NOMEMALLOC | __GFP_DIRECT_RECLAIM)) == __GFP_NOMEMALLOC;
+	const gfp_t light = __GFP_MOVABLE | __GFP_NOMEMALLOC;
+
+	return (gfp & __GFP_NORETRY) || (gfp & (light | __GFP_DIRECT_RECLAIM)) == light;
 }
 
 /**

@@ -54,7 +54,7 @@ static unsigned int cohort_candidates(struct cohort_room *room, struct cohort_bl
 
 	spin_lock_irqsave(&room->zone->lock, flags);
 	/* One that is being emptied is not being filled. */
-	young = room->young;
+	young = READ_ONCE(room->young);
 	if (!cohort_sweep_wanted(cohort_room_targets(room), young ? young->nr_free : 0,
 				 cohort_block_order()))
 		goto out;

@@ -49,7 +49,8 @@ static void *cohort_blocks_find(loff_t *pos)
 		if (blk && READ_ONCE(blk->id) && READ_ONCE(blk->pfn) - pfn < step)
 			return blk;
 		/* Where there is no memory there is no span. */
-		pfn = blk ? pfn + step : round_down(pfn, COHORT_SPAN_PAGES) + COHORT_SPAN_PAGES;
+		pfn = cohort_span_of(pfn) ? pfn + step :
+		      round_down(pfn, COHORT_SPAN_PAGES) + COHORT_SPAN_PAGES;
 		cond_resched();
 	}
 	*pos = end;

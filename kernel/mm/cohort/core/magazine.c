@@ -54,16 +54,33 @@ static unsigned int cohort_slot_of(unsigned int id)
 	       COHORT_KEPT + 1 + id % (COHORT_SLOTS - COHORT_KEPT - 1);
 }
 
+static bool cohort_any_isolated(struct page **page, unsigned int nr)
+{
+	unsigned long block = ULONG_MAX;
+
+	for (; nr--; page++) {
+		if (pageblock_start_pfn(page_to_pfn(*page)) == block)
+			continue;
+		if (is_migrate_isolate_page(*page))
+			return true;
+		block = pageblock_start_pfn(page_to_pfn(*page));
+	}
+	return false;
+}
+
 /*
  * No page goes in while per-CPU lists are disabled; nor if the task has come to another CPU
  * since it looked for the magazine, whose own may be gone; nor while its owner loses its
  * blocks: a scheme that is switched off says so first, waits for the section which begins
- * under the lock, and drains what was put in.  Fixed blocks may leave one by one.
+ * under the lock, and drains what was put in.  Fixed blocks may leave one by one.  Nor if one
+ * of several was isolated since they were taken: the drain that comes with it waits for the
+ * lock.  A page that is freed alone was looked at just before, as for the stock lists.
  */
 static bool cohort_magazine_closed(const struct cohort_magazine *mag, const struct zone *zone,
 				   unsigned int id, struct page **page, unsigned int nr)
 {
-	if (mag != raw_cpu_ptr(zone->cohort->magazine) || cohort_pcp_disabled(zone))
+	if (mag != raw_cpu_ptr(zone->cohort->magazine) || cohort_pcp_disabled(zone) ||
+	    (nr > 1 && cohort_any_isolated(page, nr)))
 		return true;
 	if (id != COHORT_KEPT)
 		return !READ_ONCE(cohort_taking);
@@ -242,7 +259,11 @@ static void cohort_magazine_put(struct zone *zone, unsigned int id, struct page 
 void cohort_magazine_fill(struct zone *zone, unsigned int id, struct page **page,
 			  unsigned int nr)
 {
-	cohort_magazine_put(zone, id, page, nr, COHORT_ROUNDS);
+	/* One alone would not be looked at once more: it may be isolated by now. */
+	if (nr > 1)
+		cohort_magazine_put(zone, id, page, nr, COHORT_ROUNDS);
+	else
+		cohort_buddy_free_bulk(zone, page, nr);
 }
 
 /* Reclaim wants to see what it has freed. */

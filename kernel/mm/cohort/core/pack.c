@@ -65,6 +65,31 @@ struct cohort_packer {
 unsigned long cohort_headroom __read_mostly = COHORT_HEADROOM_OF_MEMORY;
 static struct cohort_packer *cohort_packers[MAX_NUMNODES];
 
+/* Pages in ordinary pieces of an order and of those above. */
+static unsigned long cohort_in_pieces(const struct zone *zone, unsigned int o)
+{
+	unsigned long nr = 0;
+
+	for (; o < NR_PAGE_ORDERS; o++)
+		/* A stale count costs one wakeup too many or too few. */
+		nr += data_race(zone->free_area[o].nr_free) << o;
+	return nr;
+}
+
+/* What the lists have more than the count of free pages: it is without isolated ones. */
+static unsigned long cohort_zone_isolated(struct zone *zone)
+{
+	unsigned long most = 0, all;
+
+#ifdef CONFIG_MEMORY_ISOLATION
+	most = READ_ONCE(zone->nr_isolate_pageblock) << pageblock_order;
+#endif
+	if (!most)
+		return 0;
+	all = cohort_in_pieces(zone, 0) + cohort_unusable_free(zone) + cohort_zone_unaccepted(zone);
+	return min(most, all - min(all, zone_page_state_snapshot(zone, NR_FREE_PAGES)));
+}
+
 /**
  * cohort_whole() - pages of a zone that are free in whole blocks, and may be taken
  * @zone: the zone
@@ -74,16 +99,15 @@ static struct cohort_packer *cohort_packers[MAX_NUMNODES];
  */
 unsigned long cohort_whole(struct zone *zone)
 {
-	unsigned long nr = 0, kept = zone->_watermark[WMARK_MIN];
-	unsigned int o;
+	unsigned long nr = cohort_in_pieces(zone, cohort_block_order());
+	unsigned long kept = zone->_watermark[WMARK_MIN];
 
-	for (o = cohort_block_order(); o < NR_PAGE_ORDERS; o++)
-		/* A stale count costs one wakeup too many or too few. */
-		nr += data_race(zone->free_area[o].nr_free) << o;
 	/* Blocks are not taken of it, and its free pages are mostly in large pieces. */
 	kept += zone_page_state(zone, NR_FREE_CMA_PAGES);
 	/* Nor of the reserve for requests that may not wait; its small pieces, too, are taken off. */
 	kept += READ_ONCE(zone->nr_free_highatomic);
+	/* Isolated pieces are in the lists as well, and free for none. */
+	kept += cohort_zone_isolated(zone);
 	/* Requests that may have a higher zone leave that much to those that may not. */
 	kept += zone->lowmem_reserve[ZONE_NORMAL];
 	/* A guest accepts more, all of it in large pieces, when others ask for it. */

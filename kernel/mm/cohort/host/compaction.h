@@ -7,8 +7,9 @@
 
 #include <linux/cohort.h>
 
-/* Has all of a pageblock an owner? */
+/* Has all of a pageblock an owner?  Neither scanner finds anything there. */
 bool cohort_pageblock_all_owned(const struct page *page);
+#define cohort_all_owned(page)	(cohort_enabled() && cohort_pageblock_all_owned(page))
 
 /* May pages that are mlocked move? */
 bool cohort_unevictable_moves(void);

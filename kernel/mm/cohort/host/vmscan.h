@@ -238,15 +238,18 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
 		return;
 	/*
 	 * A task that reclaims for itself has dropped its batch already; it
-	 * only needs the pages free, and the others stay cached.  Where reclaim
-	 * chooses anonymous pages it spares files, which a sweep would drop.
+	 * only needs the pages free, and the others stay cached.  What it dropped went
+	 * home to blocks in single pages, so for a piece of several one is packed.  Where
+	 * reclaim chooses anonymous pages it spares files, which a sweep would drop.
 	 */
 	if (current_is_kswapd()) {
 		if (file)
 			cohort_sweep(pgdat, sc);
 	} else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE &&
 		   sc->nr_reclaimed < sc->nr_to_reclaim &&
-		   cohort_region_room(pgdat->node_id, sc->reclaim_idx)) {
+		   (cohort_region_room(pgdat->node_id, sc->reclaim_idx) ||
+		    (sc->order && cohort_region_pack(sc->gfp_mask, pgdat->node_id,
+						     sc->reclaim_idx)))) {
 		sc->nr_reclaimed = sc->nr_to_reclaim;
 	}
 	cohort_pack_wake(pgdat);

@@ -608,13 +608,10 @@ static int __init cohort_pcpa_timer_ms_setup(char *text)
 early_param("cohort.pcpa_timer_ms", cohort_pcpa_timer_ms_setup);
 
 /* Memory is still empty, but for what the kernel began with. */
-int __init cohort_pcpa_init(void)
+void __init cohort_pcpa_init(void)
 {
-	int err = cohort_reclaim_init();
-
-	if (!err && !boot_bad && boot_area.size)
+	if (!boot_bad && boot_area.size)
 		cohort_pcpa_resize(boot_area.size, boot_area.base);
-	if (!err && !boot_bad && boot_contig.size)
+	if (!boot_bad && boot_contig.size)
 		cohort_copies_resize(boot_contig.size, boot_contig.base);
-	return err;
 }

@@ -119,7 +119,7 @@ static u16 cohort_granule_cost(const struct cohort_look *look, unsigned long pfn
 
 	for (i = first; i < first + COHORT_GRANULE; i++, pfn++) {
 		if (test_bit(i, look->client) || test_bit(i, look->given) ||
-		    PageHWPoison(pfn_to_page(pfn)))
+		    PageHWPoison(pfn_to_page(pfn)) || PageOffline(pfn_to_page(pfn)))
 			return COHORT_COST_NEVER;
 		if (test_bit(i, look->free))
 			continue;

@@ -62,6 +62,20 @@ static bool cohort_batch_looks_clean(unsigned long flags)
 	return (flags & (BIT(PG_lru) | KEEP_FLAGS)) == BIT(PG_lru);
 }
 
+/**
+ * cohort_page_stuck() - would no round drop a page, as it looks now?
+ * @page: a page of the area that is not free
+ *
+ * Without a reference, so a guess: of the page cache's reference, one for each mapping and that
+ * of a file system's private data it has more, or it has not such flags.
+ */
+bool cohort_page_stuck(const struct page *page)
+{
+	int known = 2 + atomic_read(&page->_mapcount) + PagePrivate(page);
+
+	return !cohort_batch_looks_clean(READ_ONCE(page->flags)) || page_ref_count(page) > known;
+}
+
 static bool cohort_batch_maps_ok(const struct page *page, enum cohort_round round)
 {
 	int maps = atomic_read(&page->_mapcount) + 1;

@@ -412,7 +412,8 @@ int cohort_pcpa_resize(u64 size, u64 base)
 	else if (nr < had)
 		cohort_area_less(nr);
 	else if (nr > had)
-		err = cohort_trail_resize(nr) ?: cohort_area_grow(nr, pfn);
+		err = cohort_reclaim_init() ?: cohort_trail_resize(nr) ?:
+		      cohort_area_grow(nr, pfn);
 	if (nr)
 		cohort_pcpa_tidy_soon();
 	cohort_size_tell(size, "", !err ? NULL : err == -EINVAL ? "the area has another base" :

@@ -251,6 +251,7 @@ enum cohort_round {
 
 /* drop.c */
 enum cohort_busy cohort_busy_why(struct folio *folio);
+bool cohort_page_stuck(const struct page *page);
 void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 		      enum cohort_round round);
 unsigned int cohort_batch_drop(struct cohort_batch *batch);
@@ -307,7 +308,7 @@ void cohort_pcpa_tidy_for_client(void);
 #ifdef CONFIG_COHORT_PCPA
 struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order);
 int cohort_pcpa_sysfs_init(struct kobject *parent);
-int cohort_pcpa_init(void);
+void cohort_pcpa_init(void);
 #else
 static inline struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
 {
@@ -319,9 +320,8 @@ static inline int cohort_pcpa_sysfs_init(struct kobject *parent)
 	return 0;
 }
 
-static inline int cohort_pcpa_init(void)
+static inline void cohort_pcpa_init(void)
 {
-	return 0;
 }
 #endif
 

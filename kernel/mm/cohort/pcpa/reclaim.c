@@ -41,11 +41,14 @@
 
 /* A request unmaps pages for so long, and again as long for each chunk's worth that went. */
 #define UNMAP_TIME	(HZ / 10)
+/* But no longer than this, however many pages go one by one. */
+#define UNMAP_LONGEST	HZ
 
 atomic_long_t cohort_quick_ns;
 
 static struct workqueue_struct *reclaim_wq;
 static unsigned long barren;		/* jiffies */
+static unsigned int barren_order;	/* pieces of smaller ones may be there all the same */
 
 /**
  * struct job - one quick reclaim
@@ -60,6 +63,8 @@ static unsigned long barren;		/* jiffies */
  * @unmapped: of those, pages that were mapped
  * @paid: as many of them when @end was put off
  * @end: jiffies, when no more are unmapped
+ * @last: jiffies, until which that may be put off
+ * @for_client: a client waits, or will come, so the area stays with clients
  * @help: the scanner from above
  */
 struct job {
@@ -74,8 +79,32 @@ struct job {
 	unsigned long unmapped;
 	unsigned long paid;
 	unsigned long end;
+	unsigned long last;
+	bool for_client;
 	struct work_struct help;
 };
+
+/*
+ * Pages of a block of the job's order in which one cannot go give no room, so all of them stay.
+ * Of a block above the order of a chunk that is looked at by the chunk.
+ */
+static void cohort_chunk_sift(const struct job *job, unsigned long c,
+			      const struct cohort_look *look, unsigned long *cached)
+{
+	unsigned long nr = min(1UL << job->order, (unsigned long)COHORT_CHUNK), at, i;
+
+	for (at = 0; job->order && at < COHORT_CHUNK; at += nr) {
+		for (i = at; i < at + nr; i++) {
+			struct page *page = pfn_to_page(job->base + c * COHORT_CHUNK + i);
+
+			if (!test_bit(i, look->free) &&
+			    (!test_bit(i, cached) || cohort_page_stuck(page)))
+				break;
+		}
+		if (i < at + nr)
+			bitmap_clear(cached, at, nr);
+	}
+}
 
 /* Pages of a chunk that may be the page cache's, a bit each; false if there are none. */
 static bool cohort_chunk_cached(const struct job *job, unsigned long c, unsigned long *cached)
@@ -85,9 +114,12 @@ static bool cohort_chunk_cached(const struct job *job, unsigned long c, unsigned
 	if (!cohort_chunk_look(job->base + c * COHORT_CHUNK, &look))
 		return false;
 	bitmap_complement(cached, look.free, COHORT_CHUNK);
-	return bitmap_andnot(cached, cached, look.client, COHORT_CHUNK) &&
-	       bitmap_andnot(cached, cached, look.lent, COHORT_CHUNK) &&
-	       bitmap_andnot(cached, cached, look.given, COHORT_CHUNK);
+	if (!bitmap_andnot(cached, cached, look.client, COHORT_CHUNK) ||
+	    !bitmap_andnot(cached, cached, look.lent, COHORT_CHUNK) ||
+	    !bitmap_andnot(cached, cached, look.given, COHORT_CHUNK))
+		return false;
+	cohort_chunk_sift(job, c, &look, cached);
+	return !bitmap_empty(cached, COHORT_CHUNK);
 }
 
 /* A piece above the order of a chunk is of several: what one has by itself is no room for it. */
@@ -156,9 +188,21 @@ static bool cohort_chunk_next(struct job *job, bool down, unsigned long *c)
 	if (atomic_long_read(&job->room) >= job->want)
 		return false;
 	spin_lock(&job->lock);
+	/* For both scanners: the other one's task is not killed. */
+	if (fatal_signal_pending(current))
+		job->walk.hi = job->walk.lo;
 	more = cohort_walk_next(&job->walk, down, c);
 	spin_unlock(&job->lock);
 	return more;
+}
+
+/* Free pages stay with clients, although none was given any for as long as the timer waits. */
+static void cohort_job_at_it(const struct job *job)
+{
+	if (!job->for_client)
+		return;
+	cohort_pcpa_want();
+	cohort_pcpa_got(0);
 }
 
 static void cohort_quick_scan(struct job *job, bool down)
@@ -169,6 +213,7 @@ static void cohort_quick_scan(struct job *job, bool down)
 	lru_add_drain();
 	while (cohort_chunk_next(job, down, &c)) {
 		cohort_chunk_drop(job, c);
+		cohort_job_at_it(job);
 		cond_resched();
 	}
 	memalloc_noreclaim_restore(noreclaim);
@@ -218,6 +263,11 @@ static bool cohort_job_over(const struct job *job)
 	return time_after(jiffies, job->end) || fatal_signal_pending(current);
 }
 
+static unsigned long cohort_earlier(unsigned long a, unsigned long b)
+{
+	return time_before(a, b) ? a : b;
+}
+
 /* As much of the list as there is time for. */
 static void cohort_job_drop(struct job *job, struct list_head *list)
 {
@@ -228,8 +278,9 @@ static void cohort_job_drop(struct job *job, struct list_head *list)
 		atomic_long_add(nr, &job->dropped);
 		if (job->want != ULONG_MAX && job->unmapped - job->paid >= COHORT_CHUNK) {
 			job->paid = job->unmapped;
-			job->end = jiffies + UNMAP_TIME;
+			job->end = cohort_earlier(jiffies + UNMAP_TIME, job->last);
 		}
+		cohort_job_at_it(job);
 		cond_resched();
 	}
 }
@@ -301,6 +352,7 @@ static void cohort_quick_rounds(struct job *job, bool waited)
 	job->spare = cohort_protect(false);
 	cohort_quick_run(job);
 	job->end = jiffies + UNMAP_TIME;
+	job->last = jiffies + UNMAP_LONGEST;
 	cohort_quick_unmap(job, 0, chunks, COHORT_ROUND_ONE);
 	cohort_quick_unmap(job, 0, chunks, COHORT_ROUND_SHARED);
 	fs_reclaim_release(GFP_KERNEL);
@@ -308,10 +360,15 @@ static void cohort_quick_rounds(struct job *job, bool waited)
 		psi_memstall_leave(&stall);
 }
 
+static bool cohort_barren(unsigned int order)
+{
+	return order >= READ_ONCE(barren_order) && time_before(jiffies, READ_ONCE(barren));
+}
+
 static unsigned long cohort_make_room(unsigned long want, unsigned int order, bool waited)
 {
 	struct job job = {
-		.want = want, .order = order,
+		.want = want, .order = order, .for_client = true,
 	};
 	struct zone *zone = READ_ONCE(cohort_area.zone);
 	unsigned long room;
@@ -323,12 +380,14 @@ static unsigned long cohort_make_room(unsigned long want, unsigned int order, bo
 	if (!cohort_quick_begin(&job))
 		return 0;
 	room = atomic_long_read(&job.room);
-	if (room >= want || (waited && time_before(jiffies, READ_ONCE(barren))))
+	if (room >= want || (waited && cohort_barren(order)))
 		return room;
 	cohort_quick_rounds(&job, waited);
 	room = atomic_long_read(&job.room);
-	if (room < want && waited)
+	if (room < want && waited) {
+		WRITE_ONCE(barren_order, order);
 		WRITE_ONCE(barren, jiffies + BARREN);
+	}
 	count_vm_event(COHORT_PCPA_QUICK);
 	count_vm_events(COHORT_PCPA_RECLAIMED, atomic_long_read(&job.dropped));
 	start = ktime_get_ns() - start;
@@ -344,7 +403,8 @@ static unsigned long cohort_make_room(unsigned long want, unsigned int order, bo
  * @order: this order, or larger ones
  *
  * Drops clean page cache: unmapped pages first, pages that many processes map last.  Mapped
- * ones go for a tenth of a second, and as long again whenever that brought COHORT_CHUNK pages.
+ * ones go for a tenth of a second, and as long again whenever that brought COHORT_CHUNK pages,
+ * up to a second.  Pages that could not become part of such a block stay.
  *
  * Context: where GFP_KERNEL may reclaim.
  * Return: pages that are free in such blocks, @want or more if it could be met.
@@ -446,8 +506,16 @@ void cohort_pcpa_announce(unsigned long pages)
 	queue_work(system_unbound_wq, &announced_item);
 }
 
-int __init cohort_reclaim_init(void)
+/**
+ * cohort_reclaim_init() - what quick reclaim needs, once there is an area
+ *
+ * Context: caller holds cohort_size_mutex.
+ * Return: 0 or -ENOMEM.
+ */
+int cohort_reclaim_init(void)
 {
-	reclaim_wq = alloc_workqueue("cohort_pcpa", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 1);
+	if (!reclaim_wq)
+		reclaim_wq = alloc_workqueue("cohort_pcpa",
+					     WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 1);
 	return reclaim_wq ? 0 : -ENOMEM;
 }

@@ -42,13 +42,22 @@
 /* Turns without anything to do after which it sleeps until pages are taken again. */
 #define TIDY_TURNS	40U
 
-/* Pulling: pages looked at and moved at a time, and both in a turn. */
+/*
+ * Pulling: pages looked at and moved at a time, and both in a turn.  More are looked at where
+ * reclaim would drop what is in use, as pages of files may be far apart among those of processes.
+ */
 #define PULL_LOOK	4096UL
+#define PULL_LOOK_FAR	65536UL
 #define PULL_MOVE	64
 #define PULL_LOOKS	8U
 #define PULL_TURN	512U
 
-/* Page cache elsewhere, as a part of the area, below which any page is pulled. */
+/*
+ * Page cache elsewhere, as a part of the area, below which pages of files that are in use are
+ * pulled as well; and below which any are.  Where there is more, cold ones are found in time, and
+ * a client has less to unmap.
+ */
+#define FEW_SHIFT	2
 #define SCARCE_SHIFT	4
 
 /* A look that found little is not repeated at once. */
@@ -154,11 +163,21 @@ static bool cohort_pull_readable(struct page *page)
 	return ok;
 }
 
-/*
- * Clean pages of files that reclaim might drop next; others only where those are few.  None
- * out of a block, in which it would leave a hole.
+/**
+ * enum pull - which pages are worth a copy
+ * @PULL_COLD: clean pages of files that reclaim might drop next
+ * @PULL_FILES: those that are in use as well: where there are no others reclaim drops them, and
+ *	as many of the area, which frees nothing elsewhere
+ * @PULL_ANY: pages of processes, too: page cache elsewhere is scarce
  */
-static bool cohort_pull_worth(struct page *page, bool scarce)
+enum pull {
+	PULL_COLD,
+	PULL_FILES,
+	PULL_ANY,
+};
+
+/* None out of a block, in which it would leave a hole. */
+static bool cohort_pull_worth(struct page *page, enum pull pull)
 {
 	unsigned long flags = READ_ONCE(page->flags);
 	bool file = !(flags & BIT(PG_swapbacked));
@@ -166,15 +185,30 @@ static bool cohort_pull_worth(struct page *page, bool scarce)
 	if (!(flags & BIT(PG_lru)) || flags & (BIT(PG_dirty) | BIT(PG_writeback) |
 					       BIT(PG_unevictable) | BIT(PG_locked)))
 		return false;
-	if (file && !scarce && (cohort_page_hot(page) || flags & BIT(PG_referenced)))
+	if (file && pull == PULL_COLD && (cohort_page_hot(page) || flags & BIT(PG_referenced)))
 		return false;
-	return (file || scarce) && cohort_block_after(page_to_pfn(page), -1) == page_to_pfn(page) &&
+	return (file || pull == PULL_ANY) &&
+	       cohort_block_after(page_to_pfn(page), -1) == page_to_pfn(page) &&
 	       (!file || cohort_pull_readable(page));
 }
 
+/* Is page cache elsewhere less than a part of the area?  Not without one. */
+static bool cohort_cache_few(const struct zone *zone, unsigned int shift)
+{
+	struct cohort_pcpa_sizes sizes;
+	unsigned long cache;
+
+	if (!zone)
+		return false;
+	cohort_pcpa_sizes(&sizes);
+	cache = node_page_state(zone->zone_pgdat, NR_ACTIVE_FILE) +
+		node_page_state(zone->zone_pgdat, NR_INACTIVE_FILE);
+	return cache - min(cache, sizes.cache) < sizes.size >> shift;
+}
+
 /* From one page to the end of its pageblock, or until there are so many. Return: the next. */
-static unsigned long cohort_pull_block(unsigned long pfn, int nid, unsigned long want, bool scarce,
-				       struct list_head *list, unsigned int *nr)
+static unsigned long cohort_pull_block(unsigned long pfn, int nid, unsigned long want,
+				       enum pull pull, struct list_head *list, unsigned int *nr)
 {
 	unsigned long end = ALIGN(pfn + 1, pageblock_nr_pages);
 	struct page *page = pfn_to_online_page(pfn);
@@ -183,22 +217,23 @@ static unsigned long cohort_pull_block(unsigned long pfn, int nid, unsigned long
 		return end;
 	for (; pfn < end && *nr < want; pfn++, page++)
 		/* The spans of nodes may overlap. */
-		if (page_to_nid(page) == nid && cohort_pull_worth(page, scarce))
+		if (page_to_nid(page) == nid && cohort_pull_worth(page, pull))
 			*nr += cohort_isolate_page(page, list);
 	return pfn;
 }
 
-static unsigned int cohort_pull_collect(struct pglist_data *pgdat, unsigned long want, bool scarce,
-					struct list_head *list)
+static unsigned int cohort_pull_collect(struct pglist_data *pgdat, unsigned long want,
+					enum pull pull, struct list_head *list)
 {
 	static unsigned long hand;
 	unsigned long pfn = READ_ONCE(hand), looked = 0, next;
+	unsigned long most = pull == PULL_COLD ? PULL_LOOK : PULL_LOOK_FAR;
 	unsigned int nr = 0;
 
-	for (; looked < PULL_LOOK && nr < want; looked += next - pfn, pfn = next) {
+	for (; looked < most && nr < want; looked += next - pfn, pfn = next) {
 		if (pfn < pgdat->node_start_pfn || pfn >= pgdat_end_pfn(pgdat))
 			pfn = pgdat->node_start_pfn;
-		next = cohort_pull_block(pfn, pgdat->node_id, want, scarce, list, &nr);
+		next = cohort_pull_block(pfn, pgdat->node_id, want, pull, list, &nr);
 	}
 	WRITE_ONCE(hand, pfn);
 	return nr;
@@ -231,7 +266,7 @@ static unsigned int cohort_pull_in(unsigned int want, unsigned long keep)
 	if (sizes.free <= keep)
 		return 0;
 	want = min(want, sizes.free - keep);
-	cohort_pull_collect(zone->zone_pgdat, want, false, &list);
+	cohort_pull_collect(zone->zone_pgdat, want, PULL_COLD, &list);
 	return cohort_pull_move(&list);
 }
 
@@ -295,7 +330,8 @@ static void cohort_tidy_settle(void)
  * Dirty pages leave as they are found, and loans; but those for writing have time
  * until a client comes, as they will be clean.  While clients are served, what
  * several processes share leaves, too: a client could not have it.  Hot pages
- * leave a few at a time, so that pages dropped one day are not missed.
+ * leave a few at a time, so that pages dropped one day are not missed; none while there is
+ * so little page cache elsewhere that they would be pulled in again.
  */
 static bool cohort_page_untidy(struct page *page, bool lent, bool all, unsigned int *heat)
 {
@@ -361,7 +397,7 @@ static int cohort_tidy_once(void)
 	/* After a longer pause as many more: a dirty page waits no longer. */
 	unsigned long look = TIDY_LOOK * (tidy_pause / TIDY_PAUSE);
 	unsigned long end = jiffies + TIDY_TURN;
-	unsigned int heat = TIDY_HOT;
+	unsigned int heat = cohort_cache_few(READ_ONCE(cohort_area.zone), FEW_SHIFT) ? 0 : TIDY_HOT;
 	int moved = 0, out;
 	bool there;
 
@@ -444,22 +480,26 @@ void cohort_pcpa_tidy_for_client(void)
 unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 {
 	const struct zone *zone = READ_ONCE(cohort_area.zone);
-	static unsigned long barren;
+	static unsigned long barren[PULL_ANY + 1];
 	struct cohort_pcpa_sizes sizes;
-	unsigned long outside;
+	enum pull pull = PULL_COLD;
 	unsigned int nr;
 	LIST_HEAD(list);
 
-	if (!zone || zone->zone_pgdat != pgdat || cohort_pcpa_state() != COHORT_PCACHE_ONLY ||
-	    time_before(jiffies, READ_ONCE(barren)))
+	if (!zone || zone->zone_pgdat != pgdat || cohort_pcpa_state() != COHORT_PCACHE_ONLY)
 		return 0;
 	cohort_pcpa_sizes(&sizes);
 	if (sizes.free <= COHORT_AREA_KEEP)
 		return 0;
-	outside = node_page_state(pgdat, NR_ACTIVE_FILE) + node_page_state(pgdat, NR_INACTIVE_FILE);
-	outside -= min(outside, sizes.cache);
-	nr = cohort_pull_collect(pgdat, PULL_MOVE, outside < sizes.size >> SCARCE_SHIFT, &list);
+	if (cohort_cache_few(zone, SCARCE_SHIFT))
+		pull = PULL_ANY;
+	else if (time_before(jiffies, READ_ONCE(barren[PULL_COLD])) &&
+		 cohort_cache_few(zone, FEW_SHIFT))
+		pull = PULL_FILES;
+	if (time_before(jiffies, READ_ONCE(barren[pull])))
+		return 0;
+	nr = cohort_pull_collect(pgdat, PULL_MOVE, pull, &list);
 	if (nr < PULL_MOVE / 4)
-		WRITE_ONCE(barren, jiffies + PULL_BARREN);
+		WRITE_ONCE(barren[pull], jiffies + PULL_BARREN);
 	return cohort_pull_move(&list);
 }

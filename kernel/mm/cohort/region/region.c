@@ -213,6 +213,21 @@ static bool cohort_region_try(bool (*make)(int nid, int top), unsigned long *nex
 	return made;
 }
 
+/**
+ * cohort_region_pack() - a block for a request that may wait, unless the last try was in vain
+ * @gfp: the request; one that can do without gets none
+ * @nid: node it should be of
+ * @top: highest zone that helps
+ *
+ * Context: as for direct compaction.
+ * Return: true if a block came home.
+ */
+bool cohort_region_pack(gfp_t gfp, int nid, int top)
+{
+	return !(gfp & __GFP_NORETRY) &&
+	       cohort_region_try(cohort_pack_one, &cohort_holes_next[nid], nid, top);
+}
+
 /*
  * Where a request could compact by itself: memory of drivers strewn over the free lists is
  * why there are no blocks the next time.  The cache gives a block first; where processes are
@@ -227,7 +242,7 @@ static bool cohort_region_make_room(const struct cohort_request *rq)
 	    (rq->gfp & GFP_KERNEL) != GFP_KERNEL || (rq->gfp & __GFP_NORETRY))
 		return false;
 	return cohort_region_try(cohort_region_room, &cohort_cache_next[nid], nid, top) ||
-	       cohort_region_try(cohort_pack_one, &cohort_holes_next[nid], nid, top);
+	       cohort_region_pack(rq->gfp, nid, top);
 }
 
 /*

@@ -334,6 +334,9 @@ static void cohort_domain_test_breach_opportunist(struct kunit *test)
 	page = cohort_test_breach(GFP_TRANSHUGE, 2);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	__free_pages(page, 2);
+	page = cohort_test_breach(GFP_ATOMIC | __GFP_NOMEMALLOC | __GFP_NOWARN, 1);
+	KUNIT_ASSERT_NOT_NULL_MSG(test, page, "a packet that is received is lost");
+	__free_pages(page, 1);
 }
 
 /* A domain that lives as long as the system has a page in use, and free ones. */
@@ -583,14 +586,15 @@ static void cohort_domain_test_pcp_ages(struct kunit *test)
 /* A trickle from the lists of CPUs puts a kill off once, and not for each page that comes free. */
 static void cohort_domain_test_put_off(struct kunit *test)
 {
+	const gfp_t gfp = GFP_KERNEL & ~__GFP_IO;	/* for which nothing is packed */
 	struct alloc_context ac;
 	bool first, again;
 
-	cohort_test_context(&ac, GFP_KERNEL);
+	cohort_test_context(&ac, gfp);
 	msleep(1100);
 	mutex_lock(&oom_lock);
-	first = __cohort_drain_for(&ac, GFP_KERNEL);
-	again = __cohort_drain_for(&ac, GFP_KERNEL);
+	first = __cohort_drain_for(&ac, gfp, 0);
+	again = __cohort_drain_for(&ac, gfp, 0);
 	mutex_unlock(&oom_lock);
 	KUNIT_EXPECT_TRUE(test, first);
 	KUNIT_EXPECT_FALSE(test, again);

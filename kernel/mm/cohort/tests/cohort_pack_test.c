@@ -5,6 +5,8 @@
  */
 #include <linux/delay.h>
 #include <linux/mman.h>
+#include <linux/oom.h>
+#include <linux/page-isolation.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
 
@@ -313,6 +315,50 @@ static void cohort_pack_test_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, current->flags & PF_MEMALLOC);
 }
 
+static unsigned long cohort_pack_test_packed(void)
+{
+	unsigned long events[NR_VM_EVENT_ITEMS];
+
+	all_vm_events(events);
+	return events[COHORT_PACK];
+}
+
+/* Blocks that a last look before a kill packs. */
+static unsigned long cohort_pack_test_packs_for(const struct alloc_context *ac, unsigned int order)
+{
+	unsigned long packed = cohort_pack_test_packed();
+
+	__cohort_drain_for(ac, GFP_KERNEL, order);
+	return cohort_pack_test_packed() - packed;
+}
+
+/*
+ * Before a process is killed for a piece of several pages one is made of the holes.  For a
+ * single page none is; but the packing worker may make one meanwhile.
+ */
+static void cohort_pack_test_before_a_kill(struct kunit *test)
+{
+	struct cohort_domain *dom = cohort_pack_test_holes(test, 8 * cohort_pages(), 4, 3);
+	struct cohort_room *room = cohort_pack_test_largest(dom);
+	unsigned long single = 1, several;
+	struct alloc_context ac;
+	unsigned int tries;
+
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	cohort_test_context(&ac, GFP_KERNEL);
+	if (zone_idx(room->zone) > ac.highest_zoneidx)
+		kunit_skip(test, "no such request may have the zone");
+	/* The very first look, which is the last before a kill. */
+	msleep(1100);
+	mutex_lock(&oom_lock);
+	several = cohort_pack_test_packs_for(&ac, 2);
+	for (tries = 0; single && tries < 4; tries++)
+		single = cohort_pack_test_packs_for(&ac, 0);
+	mutex_unlock(&oom_lock);
+	KUNIT_EXPECT_GT(test, several, 0);
+	KUNIT_EXPECT_EQ(test, single, 0);
+}
+
 /* Does a page lie in a block of its domain? */
 static bool cohort_pack_test_gets_block(struct cohort_domain *dom, struct zone *zone)
 {
@@ -375,6 +421,80 @@ static void cohort_pack_test_highatomic(struct kunit *test)
 	KUNIT_EXPECT_LE(test, less, whole - 4 * cohort_pages());
 }
 
+/* A pageblock that was free throughout, isolated: its first page. */
+static struct page *cohort_pack_test_isolate(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN,
+					pageblock_order);
+	unsigned long pfn;
+
+	if (!page)
+		kunit_skip(test, "memory is in pieces");
+	pfn = page_to_pfn(page);
+	__free_pages(page, pageblock_order);
+	drain_all_pages(page_zone(page));
+	if (start_isolate_page_range(pfn, pfn + pageblock_nr_pages, MIGRATE_MOVABLE, 0, GFP_KERNEL))
+		kunit_skip(test, "another user has a page of it already");
+	return page;
+}
+
+static void cohort_pack_test_undo_isolate(struct page *page)
+{
+	unsigned long pfn = page_to_pfn(page);
+
+	undo_isolate_page_range(pfn, pfn + pageblock_nr_pages, MIGRATE_MOVABLE);
+}
+
+/* Pieces that are isolated are in the lists, and at hand for none. */
+static void cohort_pack_test_isolated(struct kunit *test)
+{
+	struct page *page = cohort_pack_test_isolate(test);
+	unsigned long isolated, whole;
+	struct zone *zone = page_zone(page);
+
+	isolated = cohort_whole(zone);
+	cohort_pack_test_undo_isolate(page);
+	whole = cohort_whole(zone);
+	KUNIT_EXPECT_LE(test, isolated, whole - pageblock_nr_pages / 2);
+}
+
+/*
+ * Pages that were isolated since they were taken of their block do not stay at hand.  Of the
+ * pageblocks of a process some can be isolated.
+ */
+static void cohort_pack_test_fill_isolated(struct kunit *test)
+{
+	struct cohort_domain *dom = cohort_pack_test_holes(test, 4 * pageblock_nr_pages, 2, 1);
+	struct cohort_room *room = cohort_pack_test_largest(dom);
+	struct page **page = kunit_kcalloc(test, 16 * COHORT_ROUND, sizeof(*page), GFP_KERNEL);
+	unsigned int nr = 0, some = 0;
+	unsigned long pfn = 0, isolated = 0;
+	int err = -EBUSY;
+
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	for (; err && nr < 16 * COHORT_ROUND; nr += some) {
+		some = cohort_room_take(room, page + nr, COHORT_ROUND);
+		if (!some)
+			break;
+		pfn = pageblock_start_pfn(page_to_pfn(page[nr]));
+		err = start_isolate_page_range(pfn, pfn + pageblock_nr_pages, MIGRATE_MOVABLE, 0,
+					       GFP_KERNEL);
+	}
+	nr -= some;
+	if (!err) {
+		cohort_magazine_fill(room->zone, dom->id, page + nr, some);
+		isolated = cohort_magazine_nr(room->zone, dom->id);
+		undo_isolate_page_range(pfn, pfn + pageblock_nr_pages, MIGRATE_MOVABLE);
+	} else {
+		cohort_buddy_free_bulk(room->zone, page + nr, some);
+	}
+	cohort_buddy_free_bulk(room->zone, page, nr);
+	if (err)
+		kunit_skip(test, "no pageblock can be isolated");
+	KUNIT_EXPECT_EQ(test, isolated, 0UL);
+}
+
 static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_behind_resting),
 	KUNIT_CASE(cohort_pack_test_pageblock_owned),
@@ -384,10 +504,13 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_is_packed),
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_of_many),
 	KUNIT_CASE(cohort_pack_test_one),
+	KUNIT_CASE_SLOW(cohort_pack_test_before_a_kill),
 	KUNIT_CASE(cohort_pack_test_last_blocks),
 	KUNIT_CASE(cohort_pack_test_balloon),
 	KUNIT_CASE(cohort_pack_test_marks),
 	KUNIT_CASE(cohort_pack_test_highatomic),
+	KUNIT_CASE(cohort_pack_test_isolated),
+	KUNIT_CASE(cohort_pack_test_fill_isolated),
 	{}
 };
 

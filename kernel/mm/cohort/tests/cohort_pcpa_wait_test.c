@@ -272,6 +272,37 @@ static void cohort_pcpa_test_pulled(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/* Where there is little page cache elsewhere, pages that are in use are pulled in as well. */
+static void cohort_pcpa_test_pulled_in_use(struct kunit *test)
+{
+	const unsigned int nr = AREA_PAGES / 8;
+	struct cohort_pcpa_test_cache files;
+	struct folio *folio;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_test_cache_begin(test, &files);
+	for (i = 0; i < nr; i++)
+		cohort_pcpa_test_outside_add(test, &files);
+	lru_add_drain_all();
+	for (i = 0; i < nr; i++) {
+		folio = cohort_pcpa_test_cache_get(test, &files, i);
+		folio_mark_accessed(folio);
+		folio_mark_accessed(folio);
+		folio_put(folio);
+	}
+	lru_add_drain_all();
+	for (i = 0; i < 500 && cohort_pcpa_test_inside(test, &files) < nr / 2; i++) {
+		/* After a look for cold ones. */
+		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat);
+		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat);
+		msleep(20);
+	}
+	KUNIT_EXPECT_GE(test, cohort_pcpa_test_inside(test, &files), nr / 2);
+	cohort_pcpa_test_cache_end(&files);
+	cohort_pcpa_test_end(test);
+}
+
 /* What one client announces comes on top of another's, though room for that has been made. */
 static void cohort_pcpa_test_two_announced(struct kunit *test)
 {
@@ -290,13 +321,125 @@ static void cohort_pcpa_test_two_announced(struct kunit *test)
 	cohort_pcpa_test_full_end(test, &cache);
 }
 
+/* A file system that takes its time for each page, and looks which users the area serves. */
+static bool cohort_pcpa_test_release_slowly(struct folio *folio, gfp_t gfp)
+{
+	folio_detach_private(folio);
+	mdelay(1);
+	cohort_pcpa_test_tries++;
+	cohort_pcpa_test_in_vain += cohort_pcpa_state() == COHORT_PCACHE_ONLY;
+	return true;
+}
+
+static const struct address_space_operations cohort_pcpa_test_slow_aops = {
+	.release_folio = cohort_pcpa_test_release_slowly,
+};
+
+/* So few that no other thread helps. */
+#define TURN_PAGES	960UL
+#define TURN_TIMER_MS	30
+
+/* Room for so many pages, and for as many more. */
+static void cohort_pcpa_test_asked(struct kunit *test)
+{
+	cohort_pcpa_want();
+	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(TURN_PAGES, 4), TURN_PAGES);
+	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(2 * TURN_PAGES, 4), 2 * TURN_PAGES);
+}
+
+/* The same, where what the first one announced is over when the second one does. */
+static void cohort_pcpa_test_announced(struct kunit *test)
+{
+	unsigned long want;
+	unsigned int i;
+
+	for (want = TURN_PAGES; want <= 2 * TURN_PAGES; want += TURN_PAGES) {
+		cohort_pcpa_announce(want);
+		for (i = 0; i < 500 && cohort_pcpa_test_look().free < want; i++)
+			msleep(20);
+		KUNIT_EXPECT_GE(test, cohort_pcpa_test_look().free, want);
+		msleep(10 * TURN_TIMER_MS);
+	}
+}
+
+/* While room is made, slowly, the area does not go back to files. */
+static void cohort_pcpa_test_turn(struct kunit *test, void (*make)(struct kunit *test))
+{
+	const struct address_space_operations *aops;
+	struct cohort_pcpa_test_cache cache;
+	unsigned long i;
+
+	cohort_pcpa_test_full_begin(test, &cache);
+	for (i = 0; i < AREA_PAGES; i += 16) {
+		struct folio *folio = cohort_pcpa_test_cache_get(test, &cache, i);
+
+		folio_attach_private(folio, test);
+		folio_put(folio);
+	}
+	aops = cache.inode->i_mapping->a_ops;
+	cache.inode->i_mapping->a_ops = &cohort_pcpa_test_slow_aops;
+	cohort_pcpa_test_tries = 0;
+	cohort_pcpa_test_in_vain = 0;
+	WRITE_ONCE(cohort_pcpa_timer_ms, TURN_TIMER_MS);
+	make(test);
+	KUNIT_EXPECT_GE(test, cohort_pcpa_test_tries, (unsigned int)(2 * TURN_PAGES / 16));
+	/* A busy host makes some of them late. */
+	KUNIT_EXPECT_LT(test, 2 * cohort_pcpa_test_in_vain, cohort_pcpa_test_tries);
+	cohort_quick_reclaim(AREA_PAGES, 0);
+	cache.inode->i_mapping->a_ops = aops;
+	cohort_pcpa_test_full_end(test, &cache);
+}
+
+/* Nor for pieces that need not be contiguous. */
+static void cohort_pcpa_test_scattered_turn(struct kunit *test)
+{
+	cohort_pcpa_test_turn(test, cohort_pcpa_test_asked);
+}
+
+static void cohort_pcpa_test_announced_turn(struct kunit *test)
+{
+	cohort_pcpa_test_turn(test, cohort_pcpa_test_announced);
+}
+
+/* Pages around one that a user holds are dropped only where they make a piece of the order. */
+static void cohort_pcpa_test_held_in_each(struct kunit *test)
+{
+	struct folio *held[AREA_PAGES / COHORT_CHUNK];
+	struct cohort_pcpa_test_cache cache;
+	unsigned long i, nr = 0;
+
+	cohort_pcpa_test_full_begin(test, &cache);
+	for (i = 0; i < AREA_PAGES; i++) {
+		struct folio *folio = cohort_pcpa_test_cache_get(test, &cache, i);
+
+		if (folio_pfn(folio) % COHORT_CHUNK == 0 && nr < ARRAY_SIZE(held))
+			held[nr++] = folio;
+		else
+			folio_put(folio);
+	}
+	KUNIT_EXPECT_EQ(test, nr, ARRAY_SIZE(held));
+	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
+	cohort_pcpa_want();
+	KUNIT_EXPECT_EQ(test, cohort_quick_reclaim(COHORT_CHUNK, COHORT_CHUNK_ORDER), 0UL);
+	KUNIT_EXPECT_EQ(test, cache.inode->i_mapping->nrpages, AREA_PAGES);
+	/* What was in vain is not tried again at once; but smaller pieces are there. */
+	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(COHORT_CHUNK, 4), COHORT_CHUNK);
+	while (nr)
+		folio_put(held[--nr]);
+	cohort_pcpa_test_full_end(test, &cache);
+}
+
 static struct kunit_case cohort_pcpa_wait_test_cases[] = {
 	KUNIT_CASE(cohort_pcpa_test_locked),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_beside_size),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_own_time),
 	KUNIT_CASE(cohort_pcpa_test_own_turn),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled_in_use),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_two_announced),
+	KUNIT_CASE(cohort_pcpa_test_scattered_turn),
+	KUNIT_CASE_SLOW(cohort_pcpa_test_announced_turn),
+	KUNIT_CASE(cohort_pcpa_test_held_in_each),
 	{}
 };
 
