@@ -73,7 +73,8 @@ bool cohort_page_stuck(const struct page *page)
 {
 	int known = 2 + atomic_read(&page->_mapcount) + PagePrivate(page);
 
-	return !cohort_batch_looks_clean(READ_ONCE(page->flags)) || page_ref_count(page) > known;
+	return !cohort_batch_looks_clean(READ_ONCE(page->flags)) || PageLocked(page) ||
+	       page_ref_count(page) > known;
 }
 
 static bool cohort_batch_maps_ok(const struct page *page, enum cohort_round round)

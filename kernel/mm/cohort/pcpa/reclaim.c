@@ -142,6 +142,15 @@ static unsigned int cohort_batch_out(struct cohort_batch *batch, struct list_hea
 	return list ? cohort_batch_list(batch, list) : cohort_batch_drop(batch);
 }
 
+/* Free pages stay with clients, although none was given any for as long as the timer waits. */
+static void cohort_job_at_it(const struct job *job)
+{
+	if (!job->for_client)
+		return;
+	cohort_pcpa_want();
+	cohort_pcpa_got(0);
+}
+
 /* The same with the pages of a chunk that the round takes. */
 static unsigned int cohort_chunk_take(struct job *job, unsigned long c, const unsigned long *cached,
 				      enum cohort_round round, struct list_head *list)
@@ -152,10 +161,14 @@ static unsigned int cohort_chunk_take(struct job *job, unsigned long c, const un
 
 	for_each_set_bit(i, cached, COHORT_CHUNK) {
 		cohort_batch_add(&batch, pfn_to_page(job->base + c * COHORT_CHUNK + i), round);
-		if (batch.nr == COHORT_BATCH)
-			nr += cohort_batch_out(&batch, list);
+		if (batch.nr < COHORT_BATCH)
+			continue;
+		nr += cohort_batch_out(&batch, list);
+		cohort_job_at_it(job);
 	}
-	return nr + cohort_batch_out(&batch, list);
+	nr += cohort_batch_out(&batch, list);
+	cohort_job_at_it(job);
+	return nr;
 }
 
 static void cohort_chunk_drop(struct job *job, unsigned long c)
@@ -196,15 +209,6 @@ static bool cohort_chunk_next(struct job *job, bool down, unsigned long *c)
 	return more;
 }
 
-/* Free pages stay with clients, although none was given any for as long as the timer waits. */
-static void cohort_job_at_it(const struct job *job)
-{
-	if (!job->for_client)
-		return;
-	cohort_pcpa_want();
-	cohort_pcpa_got(0);
-}
-
 static void cohort_quick_scan(struct job *job, bool down)
 {
 	unsigned int noreclaim = memalloc_noreclaim_save();
@@ -213,7 +217,6 @@ static void cohort_quick_scan(struct job *job, bool down)
 	lru_add_drain();
 	while (cohort_chunk_next(job, down, &c)) {
 		cohort_chunk_drop(job, c);
-		cohort_job_at_it(job);
 		cond_resched();
 	}
 	memalloc_noreclaim_restore(noreclaim);
@@ -384,7 +387,8 @@ static unsigned long cohort_make_room(unsigned long want, unsigned int order, bo
 		return room;
 	cohort_quick_rounds(&job, waited);
 	room = atomic_long_read(&job.room);
-	if (room < want && waited) {
+	/* One that was killed has not looked at all of it. */
+	if (room < want && waited && !fatal_signal_pending(current)) {
 		WRITE_ONCE(barren_order, order);
 		WRITE_ONCE(barren, jiffies + BARREN);
 	}

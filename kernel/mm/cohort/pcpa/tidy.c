@@ -222,8 +222,8 @@ static unsigned long cohort_pull_block(unsigned long pfn, int nid, unsigned long
 	return pfn;
 }
 
-static unsigned int cohort_pull_collect(struct pglist_data *pgdat, unsigned long want,
-					enum pull pull, struct list_head *list)
+static void cohort_pull_collect(struct pglist_data *pgdat, unsigned long want,
+				enum pull pull, struct list_head *list)
 {
 	static unsigned long hand;
 	unsigned long pfn = READ_ONCE(hand), looked = 0, next;
@@ -234,9 +234,9 @@ static unsigned int cohort_pull_collect(struct pglist_data *pgdat, unsigned long
 		if (pfn < pgdat->node_start_pfn || pfn >= pgdat_end_pfn(pgdat))
 			pfn = pgdat->node_start_pfn;
 		next = cohort_pull_block(pfn, pgdat->node_id, want, pull, list, &nr);
+		cond_resched();
 	}
 	WRITE_ONCE(hand, pfn);
-	return nr;
 }
 
 /* Return: pages moved. */
@@ -331,7 +331,7 @@ static void cohort_tidy_settle(void)
  * until a client comes, as they will be clean.  While clients are served, what
  * several processes share leaves, too: a client could not have it.  Hot pages
  * leave a few at a time, so that pages dropped one day are not missed; none while there is
- * so little page cache elsewhere that they would be pulled in again.
+ * so little page cache elsewhere that they would soon be pulled in again.
  */
 static bool cohort_page_untidy(struct page *page, bool lent, bool all, unsigned int *heat)
 {
@@ -397,7 +397,8 @@ static int cohort_tidy_once(void)
 	/* After a longer pause as many more: a dirty page waits no longer. */
 	unsigned long look = TIDY_LOOK * (tidy_pause / TIDY_PAUSE);
 	unsigned long end = jiffies + TIDY_TURN;
-	unsigned int heat = cohort_cache_few(READ_ONCE(cohort_area.zone), FEW_SHIFT) ? 0 : TIDY_HOT;
+	unsigned int heat = cohort_cache_few(READ_ONCE(cohort_area.zone), FEW_SHIFT - 1) ?
+			    0 : TIDY_HOT;
 	int moved = 0, out;
 	bool there;
 
@@ -483,7 +484,7 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 	static unsigned long barren[PULL_ANY + 1];
 	struct cohort_pcpa_sizes sizes;
 	enum pull pull = PULL_COLD;
-	unsigned int nr;
+	unsigned int moved;
 	LIST_HEAD(list);
 
 	if (!zone || zone->zone_pgdat != pgdat || cohort_pcpa_state() != COHORT_PCACHE_ONLY)
@@ -498,8 +499,9 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 		pull = PULL_FILES;
 	if (time_before(jiffies, READ_ONCE(barren[pull])))
 		return 0;
-	nr = cohort_pull_collect(pgdat, PULL_MOVE, pull, &list);
-	if (nr < PULL_MOVE / 4)
+	cohort_pull_collect(pgdat, PULL_MOVE, pull, &list);
+	moved = cohort_pull_move(&list);
+	if (moved < PULL_MOVE / 4)
 		WRITE_ONCE(barren[pull], jiffies + PULL_BARREN);
-	return cohort_pull_move(&list);
+	return moved;
 }

@@ -318,6 +318,7 @@ static void cohort_pcpa_test_lent_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_lent_next(pfn - 1, pfn + 1), pfn);
 	__free_page(page);
 	KUNIT_EXPECT_FALSE(test, test_bit(cohort_span_bit(pfn), map));
+	cohort_owner_switch(&cohort_lend_key, false);
 	cohort_pcpa_test_end(test);
 #else
 	kunit_skip(test, "no virtual nodes");

@@ -11,6 +11,7 @@
 #include <linux/migrate_mode.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
+#include <linux/oom.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
@@ -372,31 +373,50 @@ static void cohort_vnode_test_hopeless(struct kunit *test)
 	struct pglist_data *pgdat = NODE_DATA(first_node(node_states[N_MEMORY]));
 	nodemask_t nodes = nodemask_of_node(pgdat->node_id);
 	const long dirty = totalram_pages() / 4;
-	bool stale, dirtied, fresh;
+	struct cohort_vnode_hope *hope = &cohort_vnode_hope[pgdat->node_id];
+	bool stale, dirtied, stuck, slow, fresh;
 
+	mutex_lock(&oom_lock);
+	memset(hope, 0, sizeof(*hope));
 	WRITE_ONCE(pgdat->kswapd_failures, MAX_RECLAIM_RETRIES);
 	stale = __cohort_vnode_hopeless(&nodes);
 	KUNIT_EXPECT_LT(test, READ_ONCE(pgdat->kswapd_failures), MAX_RECLAIM_RETRIES);
+	/* It takes its time. */
+	hope->tried -= 30 * HZ;
 	WRITE_ONCE(pgdat->kswapd_failures, MAX_RECLAIM_RETRIES);
+	slow = __cohort_vnode_hopeless(&nodes);
 	mod_node_page_state(pgdat, NR_FILE_DIRTY, dirty);
 	dirtied = __cohort_vnode_hopeless(&nodes);
+	/* Nothing was written since. */
+	hope->moved -= 30 * HZ;
+	stuck = __cohort_vnode_hopeless(&nodes);
 	mod_node_page_state(pgdat, NR_FILE_DIRTY, -dirty);
 	fresh = __cohort_vnode_hopeless(&nodes);
 	WRITE_ONCE(pgdat->kswapd_failures, 0);
+	memset(hope, 0, sizeof(*hope));
+	mutex_unlock(&oom_lock);
 	KUNIT_EXPECT_FALSE(test, stale);
+	KUNIT_EXPECT_TRUE(test, slow);
 	KUNIT_EXPECT_FALSE(test, dirtied);
+	KUNIT_EXPECT_TRUE(test, stuck);
 	KUNIT_EXPECT_TRUE(test, fresh);
 }
 
-/* Where nothing is lent any more the free path does not look. */
+/* Where nothing is lent any more the free path does not look; it does until then. */
 static void cohort_vnode_test_lends_no_more(struct kunit *test)
 {
-	if (cohort_nr_vnodes)
-		kunit_skip(test, "there is a layout");
-	KUNIT_ASSERT_EQ(test, cohort_vnode_lend(true), 0);
+	/* It lends already. */
+	struct cohort_vnode *vn = cohort_vnode_test_layout(test);
+
+	KUNIT_EXPECT_EQ(test, cohort_vnode_lend(true), 0);
+	atomic_long_inc(&vn->lent);
+	KUNIT_EXPECT_EQ(test, cohort_vnode_lend(false), 0);
 	KUNIT_EXPECT_TRUE(test, cohort_vnode_lending());
+	atomic_long_dec(&vn->lent);
 	KUNIT_EXPECT_EQ(test, cohort_vnode_lend(false), 0);
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_lending());
+	cohort_owner_switch(&cohort_lend_key, true);
+	cohort_vnode_test_layout_end();
 }
 
 static struct kunit_case cohort_vnode_left_test_cases[] = {

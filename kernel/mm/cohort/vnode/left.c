@@ -42,6 +42,9 @@
 /* That kswapd has given a node up is believed for so long, and then it is to try once more. */
 #define GIVEN_UP	(10 * HZ)
 
+/* A try that it gives up later than this does not count as one. */
+#define GIVE_UP		(60 * HZ)
+
 /**
  * struct cohort_left - what a walk of page tables has found
  * @nodes: where to look
@@ -385,34 +388,46 @@ static bool cohort_vnode_left_victim(struct mm_struct *mm, const struct cohort_v
 	       ((below || nodes_intersects(role->nodes, *nodes)) && cohort_vnode_deserted(nodes));
 }
 
-/* Pages of a node that the flushers may make clean, as many as lie between its marks? */
-static bool cohort_vnode_dirty(struct pglist_data *pgdat)
+struct cohort_vnode_hope cohort_vnode_hope[MAX_NUMNODES];
+
+/*
+ * Do the flushers make pages of a node clean, of which there are as many as lie between its
+ * marks?  Storage that has brought nothing for long may never.
+ */
+static bool cohort_vnode_flushed(struct pglist_data *pgdat, struct cohort_vnode_hope *hope)
 {
 	unsigned long nr = node_page_state(pgdat, NR_FILE_DIRTY) +
-			   node_page_state(pgdat, NR_WRITEBACK), gap = 0;
+			   node_page_state(pgdat, NR_WRITEBACK);
+	unsigned long written = node_page_state(pgdat, NR_WRITTEN), gap = 0;
 	int i;
 
 	for (i = 0; i < MAX_NR_ZONES; i++)
 		gap += high_wmark_pages(&pgdat->node_zones[i]) -
 		       min_wmark_pages(&pgdat->node_zones[i]);
-	return nr > gap;
+	if (written != hope->written || time_after(jiffies, hope->looked + GIVEN_UP))
+		hope->moved = jiffies;
+	hope->written = written;
+	hope->looked = jiffies;
+	return nr > gap && time_before(jiffies, hope->moved + GIVEN_UP);
 }
 
 /*
- * Has kswapd given a node up, not long ago?  It does not run then until some reclaim brings
- * pages, whatever has become free to reclaim: so it is to try once more.
+ * Has kswapd given a node up, and not long ago?  It does not run then until some reclaim brings
+ * pages, whatever has become free to reclaim: so it is to try once more, which the request wakes
+ * it for.
  */
-static bool cohort_vnode_given_up(int nid)
+static bool cohort_vnode_given_up(struct pglist_data *pgdat, struct cohort_vnode_hope *hope)
 {
-	static unsigned long tried[MAX_NUMNODES];
-	struct pglist_data *pgdat = NODE_DATA(nid);
-
 	if (READ_ONCE(pgdat->kswapd_failures) < MAX_RECLAIM_RETRIES)
 		return false;
-	if (tried[nid] && time_before(jiffies, READ_ONCE(tried[nid])))
+	if (hope->until && time_before(jiffies, hope->until))
 		return true;
-	WRITE_ONCE(tried[nid], (jiffies + GIVEN_UP) | 1);
-	/* The request asks again, and wakes it. */
+	if (hope->tried && time_before(jiffies, hope->tried + GIVE_UP)) {
+		hope->tried = 0;
+		hope->until = (jiffies + GIVEN_UP) | 1;
+		return true;
+	}
+	hope->tried = jiffies | 1;
 	WRITE_ONCE(pgdat->kswapd_failures, 0);
 	return false;
 }
@@ -423,16 +438,22 @@ static bool cohort_vnode_given_up(int nid)
  *
  * For what asks from inside a file system: it cannot reclaim slab of inodes, nor wait for dirty
  * pages.  kswapd and the flushers can, and no process is killed beside what they may free.
+ *
+ * Context: caller holds oom_lock.
  */
 bool __cohort_vnode_hopeless(const nodemask_t *nodemask)
 {
+	bool hopeless = true;
 	int nid;
 
-	for_each_node_mask(nid, *nodemask)
-		if (node_state(nid, N_MEMORY) &&
-		    (cohort_vnode_dirty(NODE_DATA(nid)) || !cohort_vnode_given_up(nid)))
-			return false;
-	return true;
+	/* All of them: kswapd threads of several nodes try at the same time. */
+	for_each_node_mask(nid, *nodemask) {
+		if (!node_state(nid, N_MEMORY))
+			continue;
+		hopeless &= !cohort_vnode_flushed(NODE_DATA(nid), &cohort_vnode_hope[nid]);
+		hopeless &= cohort_vnode_given_up(NODE_DATA(nid), &cohort_vnode_hope[nid]);
+	}
+	return hopeless;
 }
 
 /**

@@ -537,8 +537,10 @@ static void cohort_lend_rest(void)
  */
 int cohort_vnode_lend(bool on)
 {
+	static DEFINE_MUTEX(writers);
 	int err = 0;
 
+	mutex_lock(&writers);
 	mutex_lock(&cohort_mutex);
 	if (on && !cohort_vnode_lending()) {
 		err = cohort_table_lend(cohort_vnode_returned);
@@ -554,5 +556,6 @@ int cohort_vnode_lend(bool on)
 		flush_work(&lend_work);
 		cohort_lend_rest();
 	}
+	mutex_unlock(&writers);
 	return err;
 }

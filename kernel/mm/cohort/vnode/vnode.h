@@ -55,6 +55,21 @@ struct cohort_vnode {
 	struct kobject *kobj;
 };
 
+/**
+ * struct cohort_vnode_hope - what was seen of a node by requests that no process is killed for
+ * @written: pages that had been written back at the last look
+ * @moved: jiffies, when that last changed
+ * @looked: jiffies, when the last look was
+ * @tried: jiffies, since when kswapd tries once more; 0: it does not
+ * @until: jiffies, up to which it is believed that it gave up; 0: it is not
+ *
+ * Under oom_lock.
+ */
+struct cohort_vnode_hope {
+	unsigned long written, moved, looked, tried, until;
+};
+
+extern struct cohort_vnode_hope cohort_vnode_hope[MAX_NUMNODES];
 extern struct cohort_vnode cohort_vnodes[COHORT_VNODE_MAX];
 extern unsigned int cohort_nr_vnodes;	/* 0: no layout, the scheme is off */
 
