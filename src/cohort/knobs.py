@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from cohort import named, paths, switches
+from cohort.errors import UsageError
 from cohort.sysfs import SYSFS
 
 COHORT = f"/{SYSFS}"
@@ -40,12 +41,17 @@ def files() -> Mapping[str, bool]:
     return found
 
 
+def is_cohorts(path: str) -> bool:
+    """Is this path below Cohort's directory, whether or not there is such a file?"""
+    return path.startswith(f"{COHORT}/")
+
+
 def problem(path: str, value: str) -> str | None:
     """Why the kernel would have no such file, or would refuse the value; None if it may take it.
 
     Of files that are none of Cohort's nothing is known.
     """
-    if not path.startswith(f"{COHORT}/"):
+    if not is_cohorts(path):
         return _strange(path)
     place = path if path in files() else _of_any_node(path)
     if place not in files():
@@ -58,6 +64,18 @@ def problem(path: str, value: str) -> str | None:
         return None
     what = switches.problem(f"{parameter}={value}")
     return None if what is None else f"{path}: {what.removeprefix(f'{parameter}=')}"
+
+
+def check_machine(sysfs: Mapping[str, str], memory_mb: int, where: str) -> None:
+    """UsageError, beginning with `where`, if a machine of so many MiB cannot have an area that
+    these values, by path, ask for."""
+    for name, file in switches.AREA_FILES.items():
+        what = switches.misfit([f"{name}={sysfs.get(file, '')}"], memory_mb, 1)
+        if what is not None:
+            said = what.removeprefix(f"{name}=")
+            raise UsageError(
+                f"{where}: sysfs: {file}: {said}", "more --memory, or less in that file"
+            )
 
 
 def without_node(writes: Sequence[str], nodes: Sequence[str]) -> str | None:

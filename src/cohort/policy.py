@@ -153,20 +153,33 @@ class Policy(BaseModel):
         for path, value in self.sysfs.items():
             if what := knobs.problem(path, value):
                 raise ValueError(f"sysfs: {what}")
-        if self.kernel == "stock" and (given := switches.values(self.cmdline)):
-            raise ValueError(f"kernel: stock has no Cohort, and cmdline has {next(iter(given))}=")
+        self._check_stock()
         if self.guaranteed_mb and self.kernel != "gcma":
             raise ValueError('guaranteed_mb: the kernel has no GCMA, kernel = "gcma" has')
         if self.entitled and "cohort.pcpa" not in self.areas(self.cmdline):
             raise ValueError("entitled: there is no area, cmdline has no cohort.pcpa=")
         return self
 
+    def _check_stock(self) -> None:
+        """ValueError for what only a kernel with Cohort has, of a policy whose kernel has none."""
+        if self.kernel != "stock":
+            return
+        if given := switches.values(self.cmdline):
+            raise ValueError(f"kernel: stock has no Cohort, and cmdline has {next(iter(given))}=")
+        if files := [path for path in self.sysfs if knobs.is_cohorts(path)]:
+            raise ValueError(f"kernel: stock has no Cohort, and sysfs has {files[0]}")
+
+    @property
+    def area_words(self) -> list[str]:
+        """The areas that its knobs make at run time, as the boot parameters that would: size 0 for
+        one that a knob takes away."""
+        files = switches.AREA_FILES
+        return [f"{name}={self.sysfs[file]}" for name, file in files.items() if file in self.sysfs]
+
     def areas(self, words: Iterable[str]) -> set[str]:
         """The parameters of the areas that there are after a boot with `words` and these knobs."""
-        given = switches.values(words)
-        files = switches.AREA_FILES
-        booted = {name for name in switches.AREAS if name in given}
-        return booted | {name for name, file in files.items() if file in self.sysfs}
+        given = switches.values([*words, *self.area_words])
+        return {name for name in switches.AREAS if given.get(name, "0") != "0"}
 
     def writes(self) -> list[tuple[str, str]]:
         """The files the guest writes at start, in order: (path, value)."""

@@ -33,12 +33,13 @@ def check_run(spec: RunSpec) -> CheckedRun:
     workload = load_workload(spec.workload, dict(spec.change))
     memory_mb = spec.memory_of(workload)
     _check_machine_mb(spec.policy, memory_mb)
-    where = f"policy {spec.policy.name} on {workload.name}: cmdline"
-    switches.check_machine(
-        spec.words, memory_mb, workload.cpus, where, "a workload with machine.cpus ="
-    )
+    where = f"policy {spec.policy.name} on {workload.name}"
+    more_cpus = "a workload with machine.cpus ="
+    switches.check_machine(spec.words, memory_mb, workload.cpus, f"{where}: cmdline", more_cpus)
+    knobs.check_machine(spec.policy.sysfs, memory_mb, where)
     switches.check(workload.boot_words, f"{workload.name}: machine.heap_orders")
-    room.check(workload, memory_mb, workload.name, switches.reserved_mb(spec.words))
+    reserved_mb = switches.reserved_mb([*spec.words, *spec.policy.area_words])
+    room.check(workload, memory_mb, workload.name, reserved_mb)
     check_files(workload, workload.name)
     remarks = filter(
         None,

@@ -43,6 +43,7 @@ class RunSpec:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
         switches.check(self.cmdline, "kernel command line")
         switches.check(self.words, f"policy {self.policy.name} and kernel command line")
+        self._check_stock()
         if self.launches is not None and self.launches < 1:
             raise UsageError(
                 f"launches must be at least 1, not {self.launches}",
@@ -59,6 +60,16 @@ class RunSpec:
                 "without --timeout it is what the launches may take on a busy host",
             )
         _ = self.kernel_spec  # there is none for some machines
+
+    def _check_stock(self) -> None:
+        """UsageError for a switch of Cohort's beside a policy whose kernel has none."""
+        given = switches.values(self.cmdline)
+        if self.policy.kernel == "stock" and given:
+            raise UsageError(
+                f"kernel command line: {next(iter(given))}=: the kernel of policy"
+                f" {self.policy.name} is stock, without Cohort",
+                "leave it out, or take a policy of another kernel: none",
+            )
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ longer to clear.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -65,6 +65,23 @@ class Size:
         return refused is not None and refused.high > 0
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """What each size measured, and the phone `without` an area, with what was asked for: the policy
+    that was sized and the one without, by name, the workload and its launches, and MiB of memory.
+    `runs` are those of the phone without first, then size by size, seed by seed."""
+
+    policy: str
+    against: str
+    workload: str
+    launches: int
+    seeds: tuple[int, ...]
+    memory_mb: int
+    runs: tuple[Result, ...]
+    without: Size
+    sizes: tuple[Size, ...]
+
+
 def uses_area(policy: Policy) -> bool:
     """Whether the camera's buffers come from the area."""
     return policy.entitled or policy.camera_heap in AREA_HEAPS
@@ -113,11 +130,12 @@ def too_dear(size: Size, without: Size | None) -> list[str]:
 
 
 def _dearer(name: str, mine: Spread | None, other: Spread | None) -> bool:
-    """Whether one of COSTS is beyond its bound; not where it was not measured."""
+    """Whether one of COSTS is beyond its bound; not where it was not measured in every run."""
     if mine is None or other is None:
         return False
     bound = COSTS[name]
-    allowed = Spread(other.n, bound * other.median, bound * other.low, bound * other.high)
+    median, low, high = (bound * x for x in (other.median, other.low, other.high))
+    allowed = replace(other, median=median, low=low, high=high)
     return judgement.judge(Cell(BY_NAME[MEASURES[name]], mine, allowed)) == "worse"
 
 

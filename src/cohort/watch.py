@@ -258,7 +258,8 @@ def _count_table(now: Reading, before: Reading | None) -> Table:
     ):
         total = getattr(now, name)
         rate = "-"
-        if before is not None and now.t > before.t:
+        # A count that fell is of another boot, whose look is a first one.
+        if before is not None and now.t > before.t and total >= getattr(before, name):
             rate = f"{(total - getattr(before, name)) / (now.t - before.t):.1f}"
         table.add_row(title, f"{total:,}", rate)
     return table

@@ -14,9 +14,12 @@ from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
 from cohort.run_check import check_run
 from cohort.run_spec import RunSpec
+from cohort.switches import AREA_FILES
 from cohort.units import MIB
 
 Record = dict[str, Any]
+
+AREA = AREA_FILES["cohort.pcpa"]
 
 VM = {
     "nr_file_pages": (0, 1024, 1536, 2048),
@@ -106,6 +109,7 @@ def checked(text: str, tmp_path: Path, *words: str, workload: str = "camera") ->
         ('camera_heap = "pcpa-contig"', "no cohort.pcpa= or cohort.pcpa_contig="),
         ('camera_heap = "sra"\ncmdline = ["cohort.pcpa=64M"]', "line has no cohort.sra="),
         ("camera_announce = true", "camera_announce: there is no area"),
+        (f'camera_heap = "pcpa"\n[sysfs]\n"{AREA}" = "0"', "camera_heap pcpa: there is no area"),
     ],
 )
 def test_a_heap_of_an_area_that_is_not_there_is_refused(
@@ -120,7 +124,7 @@ def test_a_heap_of_an_area_that_is_not_there_is_refused(
 
 def test_an_area_may_come_from_the_run_or_from_a_knob(tmp_path: Path) -> None:
     checked('extends = "pcpa-sized"', tmp_path, "cohort.pcpa=64M")
-    knob = '[sysfs]\n"/sys/kernel/mm/cohort/pcpa/size" = "64M"'
+    knob = f'[sysfs]\n"{AREA}" = "64M"'
     checked(f'camera_heap = "pcpa"\nentitled = true\n{knob}', tmp_path)
     checked('camera_heap = "pcpa-contig"\ncmdline = ["cohort.pcpa_contig=64M"]', tmp_path)
 

@@ -107,6 +107,30 @@ def test_a_difference_counts_by_its_range(
 
 
 @pytest.mark.parametrize(
+    ("stock", "other"),
+    [
+        ((100, 101, 102), (10, None, None)),
+        ((100, 101, 102), (10, 11, None)),
+        ((100, None, 102), (10, 11, 12)),
+        ((100, None), (10,)),
+    ],
+)
+def test_what_only_some_runs_have_is_not_judged(
+    stock: tuple[float | None, ...], other: tuple[float | None, ...]
+) -> None:
+    """The run without it may be the one that is worse."""
+    figures = {"none": (stock, 900), "region": (other, 500)}
+    runs = [
+        result(policy, {"refaults": refaults} | ({} if x is None else {"kills": x}), seed)
+        for policy, (values, refaults) in figures.items()
+        for seed, x in enumerate(values)
+    ]
+    [row] = [row for row in compare(runs, full=True).rows if row.metric.name == "kills"]
+    assert [(judge(cell), cell.verdict) for cell in row.cells] == [("", "")] * 2
+    assert [judgement.area for judgement in judgements(runs)] == ["Reclaim"]
+
+
+@pytest.mark.parametrize(
     ("seeds", "chance"),
     [
         ((1, 1), None),

@@ -10,6 +10,7 @@ from cohort.errors import UsageError
 from cohort.policy import load_policies, load_policy, policy_names
 from cohort.run_check import check_run
 from cohort.run_spec import RunSpec
+from cohort.suites.runner import Machine
 from tests_support import Outcome
 
 TOP = knobs.COHORT
@@ -71,6 +72,35 @@ def test_a_node_that_the_layout_has_not_is_told(own_out: Path) -> None:
         knobs.without_node([f"{TOP}/vnode/lend", f"{TOP}/vnode/trusted/free_kb"], ["trusted"])
         is None
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "size", "refused"),
+    [
+        ("size", "260G", True),
+        ("contig_size", "2G", True),
+        ("size", "260M", False),
+        ("size", "0", False),
+    ],
+)
+def test_an_area_made_at_run_time_fits_the_machine(file: str, size: str, refused: bool) -> None:
+    """As one does that the command line makes; on a phone and in a suite."""
+    path = f"{TOP}/pcpa/{file}"
+    policy = load_policy("none").model_copy(update={"name": "mine", "sysfs": {path: size}})
+    checks: list[tuple[str, Callable[[], object]]] = [
+        ("mine on phone-2g", lambda: check_run(RunSpec(policy, "phone-2g", 5))),
+        ("mine", lambda: Machine(2, 2048, debug=False).check(policy)),
+    ]
+    for where, check in checks:
+        if not refused:
+            check()
+            continue
+        with pytest.raises(UsageError) as caught:
+            check()
+        assert caught.value.message == (
+            f"policy {where}: sysfs: {path}: {size}: larger than the machine's 2048M"
+        )
+        assert caught.value.hint == "more --memory, or less in that file"
 
 
 def test_a_file_that_is_none_is_told_before_anything_is_built(

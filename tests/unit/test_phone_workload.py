@@ -375,6 +375,21 @@ def test_a_fixed_sequence_of_some_in_use_after_others_in_the_background() -> Non
         load_workload("refault-heavy", {"use.combination": 35})
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("launcher", "there is no app 'launcher' to launch"),
+        ("mapz", "there is no app 'mapz' to launch; did you mean maps?"),
+    ],
+)
+def test_an_app_in_use_is_one_that_is_launched(name: str, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(f'extends = "refault-heavy"\nuse.apps = ["{name}", "earth", "maps", "cnn"]\n')
+    with pytest.raises(UsageError) as caught:
+        load_workload(path)
+    assert f"use.apps: {what}" in f"{caught.value.message}; {caught.value.hint}"
+
+
 def test_caches_are_dropped_before_the_first_in_use() -> None:
     changed = {"use.drop_caches": 1, "use.again": 1, "use.background": 2, "use.in_use": 1}
     workload = load_workload("refault-heavy", changed)

@@ -165,6 +165,10 @@ def test_a_switch_of_cohorts_replaces_the_one_of_its_name(tmp_path: Path) -> Non
             'title = "t"\ncmdline = ["cohort=cpb"]\nkernel = "stock"',
             *(3, "kernel", "stock has no Cohort"),
         ),
+        (
+            'title = "t"\nkernel = "stock"\n[sysfs]\n"/sys/kernel/mm/cohort/buffer/compact" = 1',
+            *(2, "kernel", "has no Cohort, and sysfs has /sys/kernel/mm/cohort/buffer/compact"),
+        ),
         ('extends = "base"\ncmdline = "quiet"', 2, "cmdline", "valid list"),
         ('title = "t"\n[sysctl]\nvm = 1', 3, "sysctl.vm", "not a sysctl name"),
         ('title = "t"\n[sysctl]\n"vm.x" = 1.5', 3, 'sysctl."vm.x"', "valid string"),

@@ -1,7 +1,7 @@
 """What sets of records have better or worse than in a commit."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -22,17 +22,30 @@ def kept(made: Home) -> Home:
     return made
 
 
+def replaced(home: Home, label: str, of: Callable[[Record], Record]) -> None:
+    """Keep other records of a label."""
+    path = home.records / "small.jsonl"
+    write_set(path, [of(x) if x.label == label else x for x in read_set(path)])
+
+
 def change(home: Home, label: str, **factors: float) -> None:
     """Make the metrics of a label as many times what they were."""
-    path = home.records / "small.jsonl"
 
     def of(record: Record) -> Record:
-        if record.label != label:
-            return record
         new = {name: record.metrics[name] * factor for name, factor in factors.items()}
         return record.model_copy(update={"metrics": {**record.metrics, **new}})
 
-    write_set(path, [of(record) for record in read_set(path)])
+    replaced(home, label, of)
+
+
+def lose(home: Home, label: str, metric: str, seeds: Sequence[int]) -> None:
+    """Take a metric out of the records of a label with these seeds."""
+
+    def of(record: Record) -> Record:
+        left = {name: x for name, x in record.metrics.items() if name != metric}
+        return record.model_copy(update={"metrics": left}) if record.seed in seeds else record
+
+    replaced(home, label, of)
 
 
 def rows(cohort: Cohort, *words: str) -> Rows:
@@ -70,8 +83,44 @@ def test_sets_that_cannot_be_compared_are_left_out(kept: Home, cohort: Cohort) -
     write_set(path, [x.model_copy(update={"launches": 999}) for x in records])
     done = cohort("results", "changed", "--json")
     assert json.loads(done.stdout) == []
-    assert "small: left out: its runs then had another launches" in done.stderr
+    assert "small: none, region, tuned left out: the runs then had another launches" in done.stderr
     assert "new: left out: there was none in HEAD" in done.stderr
+
+
+def test_a_label_of_another_phone_is_left_out_with_a_warning(kept: Home, cohort: Cohort) -> None:
+    """The figures of the others are there."""
+    other = {"workload": "phone-1g", "memory_mb": 1024}
+    replaced(kept, "region", lambda record: record.model_copy(update=other))
+    change(kept, "region", kills=2.0)
+    change(kept, "tuned", kills=2.0)
+    done = cohort("results", "changed", "--json")
+    assert [(x["label"], x["is"]) for x in json.loads(done.stdout)] == [("tuned", "worse")]
+    said = "small: region left out: the runs then had another workload, memory_mb"
+    assert said in done.stderr
+    assert "none" not in done.stderr
+
+
+def test_a_label_that_one_side_alone_has_is_told(kept: Home, cohort: Cohort) -> None:
+    replaced(kept, "region", lambda record: record.model_copy(update={"label": "mine"}))
+    done = cohort("results", "changed", "--json")
+    assert (done.code, json.loads(done.stdout)) == (0, [])
+    assert "small: mine left out: there was none in HEAD" in done.stderr
+    assert "small: region left out: there is none any more" in done.stderr
+
+
+def test_a_metric_that_is_gone_is_worse(kept: Home, cohort: Cohort) -> None:
+    """From all runs of a label or from one; what a label has for the first time is even."""
+    lose(kept, "region", "kills", (1, 2))
+    lose(kept, "tuned", "kills", (2,))
+    found = rows(cohort)
+    assert [(x["label"], x["metric"], x["before"], x["now"], x["is"]) for x in found] == [
+        ("region", "kills", "20 [20, 20]", "-", "worse"),
+        ("tuned", "kills", "20 [20, 20]", "20 (1 of 2 seeds)", "worse"),
+    ]
+    git(kept.root, "commit", "--quiet", "--all", "--message", "fewer")
+    assert rows(cohort) == []
+    git(kept.root, "checkout", "--quiet", "HEAD~1", "docs/results/records/small.jsonl")
+    assert rows(cohort) == []
 
 
 def test_what_there_is_not_is_said(kept: Home, cohort: Cohort) -> None:

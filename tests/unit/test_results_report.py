@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -101,6 +102,18 @@ def test_the_rule_of_signs_is_that_of_the_seeds(
     assert ("the ranges over the seeds do not touch" in page) is ranges
     assert ("chance alone marks 33% with these seeds." in page) is (ranges and not one)
     assert ("one seed has no range, so it takes 5%" in page) is one
+
+
+def test_a_figure_of_some_seeds_has_no_sign(tmp_path: Path) -> None:
+    none, *others = (
+        measure(RunDir(make_run(tmp_path, policy, seed, factor)))
+        for policy, seed, factor in (("none", 1, 1.0), ("region", 1, 0.5), ("region", 2, 0.5))
+    )
+    some = [none, others[0], replace(others[1], metrics=dict.fromkeys(others[1].metrics))]
+    whole, page = (render_report(runs, "x") for runs in ([none, *others], some))
+    assert 'class="sign better"' in whole and "(1 of 2 seeds)" not in whole
+    assert 'class="sign' not in page
+    assert page.count('<span class="quiet">(1 of 2 seeds)</span>') > 10
 
 
 def test_the_same_runs_give_the_same_pictures(tmp_path: Path) -> None:

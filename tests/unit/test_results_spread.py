@@ -9,7 +9,10 @@ from cohort.results.spread import LEVEL, MIN_PAIRS, Spread, chance_apart, sign_f
 
 
 def test_spread_leaves_out_what_is_missing() -> None:
-    assert spread([3, None, 1, 2, 9]) == Spread(n=4, median=2.5, low=1, high=9)
+    found = spread([3, None, 1, 2, 9])
+    assert found == Spread(n=4, median=2.5, low=1, high=9, absent=1)
+    assert found.some == "(4 of 5 seeds)"
+    assert Spread(4, 2.5, 1, 9).some == ""
     assert spread([None]) is None
     assert spread([]) is None
 

@@ -123,6 +123,25 @@ def test_metrics_of_few_workloads_are_shown_where_they_are_measured() -> None:
     assert "freed_ui_order5" not in text
 
 
+def kills_row(results: Sequence[Result]) -> str:
+    [row] = [row for row in render(results).splitlines() if row.split()[:1] == ["kills"]]
+    return row
+
+
+def test_a_figure_of_some_seeds_says_so_and_is_not_judged() -> None:
+    """Nor is it the median of as many seeds as the note tells of."""
+    whole = runs(6, none=1, region=0.5)
+    some = [
+        replace(run, metrics={**run.metrics, "kills": None}) if number > 7 else run
+        for number, run in enumerate(whole)
+    ]
+    assert ")*" in kills_row(whole) and "seeds)" not in kills_row(whole)
+    assert ")*" not in kills_row(some) and kills_row(some).endswith("] (2 of 6 seeds)")
+    assert kills_row([whole[0], *some[7:9]]).endswith(" %) (1 of 2 seeds)")
+    note = "(n of N seeds): the other runs have no such figure, and it is not judged."
+    assert (note in compare(whole).notes, note in compare(some).notes) == (False, True)
+
+
 def test_no_table_says_nan() -> None:
     empty = Result("none", 1, "phone-2g", dict.fromkeys(BY_NAME), {}, META)
     assert "nan" not in render([empty, empty], full=True).lower()

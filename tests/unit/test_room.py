@@ -66,6 +66,10 @@ def test_what_a_policy_sets_aside_is_no_room_for_the_phone() -> None:
             check(policy, booted + 259)
         assert f"--memory {room.least_mb(load_workload('camera')) + 260}" in str(caught.value.hint)
         check(policy, booted + 260)
+    written = {switches.AREA_FILES["cohort.pcpa_contig"]: "260M"}
+    late = load_policy("none").model_copy(update={"sysfs": written})
+    with pytest.raises(UsageError, match="of which 260 are set aside are too little"):
+        check_run(RunSpec(late, "camera", 2, memory_mb=booted + 259))
 
 
 @pytest.mark.parametrize("name", ["vnode-case3", "vnode-case4"])

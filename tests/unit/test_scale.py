@@ -9,6 +9,7 @@ import pytest
 
 from cohort import paths, runs
 from cohort.errors import Failed
+from cohort.knobs import COHORT
 from cohort.phone.workload import load_workload
 from cohort.results import scale
 from cohort.results.rundir import RunDir
@@ -211,6 +212,46 @@ def test_seeds_in_turns_are_run_one_after_the_other(
     told = json.loads(done.stdout)
     assert told["seeds"] == [1, 2]
     assert [x["ratio"]["n"] for x in told["operations"]] == [6, 6]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('cmdline = ["cohort=region"]', "cohort=region"),
+        ('cmdline = ["cohort.region_order=6", "cohort=rightsize,cpb"]', "cohort=rightsize,cpb"),
+        (f'[sysfs]\n"{COHORT}/cpb/enabled" = 1', f"{COHORT}/cpb/enabled"),
+    ],
+)
+def test_a_policy_with_a_scheme_on_has_no_turns_without_it(
+    text: str,
+    said: str,
+    cohort: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    own_out: Path,
+) -> None:
+    """The guest switches off after a turn alone, and has no two rivals on at once."""
+    monkeypatch.setattr(runs, "execute_matrix", lambda *_: pytest.fail("a run is made"))
+    policy = tmp_path / "mine.toml"
+    policy.write_text(f'title = "t"\n{text}\n')
+    done = cohort("scale", policy, "--free-running")
+    assert done.code == 2
+    assert f"policy mine has one on from the start: {said}\n" in done.stderr
+    assert f"hint: cohort scale none {policy}, or --free-running with" in done.stderr
+
+
+def test_a_policy_with_its_schemes_off_has_turns(
+    cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_out: Path
+) -> None:
+    def execute(specs: list[RunSpec], *_: object) -> list[RunDir]:
+        return [made_run(tmp_path / "run", _turns()) for _ in specs]
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    policy = tmp_path / "mine.toml"
+    words = '["cohort=off", "cohort.region_order=6"]'
+    policy.write_text(f'title = "t"\ncmdline = {words}\n[sysfs]\n"{COHORT}/region/enabled" = "0"\n')
+    done = cohort("scale", policy, "--free-running")
+    assert done.code == 0, done.stderr
 
 
 def test_the_kernel_with_lock_statistics_is_for_the_same_machine(

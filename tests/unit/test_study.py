@@ -304,6 +304,11 @@ def test_brackets_in_a_title_are_shown(study: Study) -> None:
         ([0.75, 0.5, 0.5], False, "no difference beyond the spread."),
         ([0.9, 0.9, 0.9], False, "the other way."),
         ([None, None, None], None, "not measured here."),
+        (
+            [None, 0.1, None],
+            None,
+            "here 0.750 and 0.100 (1 of 3 seeds) (-87 %): of some seeds alone.",
+        ),
     ],
 )
 def test_agreement_with_numbers(
@@ -321,6 +326,7 @@ def test_agreement_with_numbers(
         ([8, 7, 8], None, "the same order, but within the spread."),
         ([19, 18, 17], False, "another order."),
         ([None, None, None], None, "not measured here."),
+        ([6, None, 7], None, "here 6 (2 of 3 seeds), 9: of some seeds alone."),
     ],
 )
 def test_agreement_with_an_order(
@@ -342,6 +348,11 @@ def test_agreement_with_a_ranking(tmp_path: Path) -> None:
     assert agreements(findings(study, **few))[-1].agrees is False
     unknown: Values = {"none": {"ui_order4": [0.8] * 3, "kills": [None] * 3}}
     assert agreements(findings(study, **unknown))[-1].agrees is None
+    for kills in ([0.8, 0.8, 0.8], [0.7, 0.9, 2.0]):
+        near: Values = {"none": {"ui_order4": [0.8, 0.7, 0.9], "kills": kills}}
+        last = agreements(findings(study, **near))[-1]
+        assert last.agrees is None
+        assert last.sentence.endswith(": the same order, but within the spread.")
 
 
 def test_targets(study: Study) -> None:
@@ -350,6 +361,21 @@ def test_targets(study: Study) -> None:
     assert [x.word for x in verdicts(findings(study, **calm))] == ["open", "open"]
     unknown: Values = {"order 6": {"ui_order4": [None] * 3, "kills": [0] * 3}}
     assert [x.word for x in verdicts(findings(study, **unknown))] == ["open", "passed"]
+
+
+def test_what_some_seeds_alone_have_meets_and_misses_no_target(study: Study) -> None:
+    some: Values = {"order 8": {"ui_order4": [None, 0.1, None], "kills": [6] * 3}}
+    found = findings(study, **some)
+    assert [x.word for x in verdicts(found)] == ["missed", "open"]
+    assert verdicts(found)[1].sentence == (
+        "order 8: ui_order4 0.100 (1 of 3 seeds), at most 0.375 (0.5 x none): "
+        "open, of some seeds alone."
+    )
+    assert text.rows(found)[2][1] == "0.100 (1 of 3 seeds)"
+    base: Values = {"none": {"ui_order4": [0.8, 0.7, None], "kills": [9] * 3}}
+    found = findings(study, **base)
+    assert [x.word for x in verdicts(found)] == ["open", "open"]
+    assert text.rows(found)[0][1] == "0.750 [0.700, 0.800] (2 of 3 seeds)"
 
 
 def test_only_some_columns(study: Study) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from cohort.tune import (
     COSTS,
     MEASURES,
     Size,
+    Sweep,
     best,
     draw,
     judge,
@@ -39,6 +41,11 @@ def with_cost(name: str, value: float) -> Result:
     """A run with so much of a measure."""
     metrics = {"buffer_n_alloc_mean": 200, "buffer_find_us_p50": 10, MEASURES[name]: value}
     return Result("pcpa", 1, "camera", metrics, {})
+
+
+def swept(without: Size, *sizes: Size) -> Sweep:
+    """A sweep of the policy pcpa with these sizes, whose runs are nowhere."""
+    return Sweep("pcpa", "none", "camera", 10, (1,), 3072, (), without, sizes)
 
 
 def test_sizes() -> None:
@@ -116,7 +123,7 @@ def test_a_size_that_serves_every_request_comes_first() -> None:
 def test_a_size_that_refuses_some_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Its median may be none of them."""
     refusing = judge(180, [with_cost("refused", x) for x in (0, 0, 3)])
-    show([refusing], judge(0, [result(900, 9000)]), as_json=False)
+    show(swept(judge(0, [result(900, 9000)]), refusing), as_json=False)
     assert capsys.readouterr().out.splitlines()[2].split()[-3:] == ["0.0", "refuses", "some"]
 
 
@@ -169,6 +176,44 @@ def test_a_policy_whose_camera_has_memory_of_another_size_is_refused(
     assert (done.code, f"mine: {written} is no size that" in done.stderr) == (2, True)
     for name in ("pcpa", "pcpa192", "pcpa-contig", "pcpa-entitled", "pcpa-sized"):
         assert other_size(load_policy(name)) is None
+
+
+def test_what_was_run_is_told_with_what_it_measured(
+    cohort: Callable[..., Outcome], own_out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the screen and in both JSON objects."""
+
+    def measure(spec: RunSpec) -> Result:
+        path = own_out / "runs" / f"{spec.policy.name}-s{spec.seed}"
+        return replace(result(500, 9, spec.seed), policy=spec.policy.name, path=path)
+
+    monkeypatch.setattr(runs, "execute_matrix", lambda specs, *_: specs)
+    monkeypatch.setattr(measured, "measure", measure)
+    asked = "--policy pcpa-contig --against tuned-mglru --sizes 200 --seeds 1,2 --launches 3"
+    words = ("tune", "pcpa", *asked.split(), "--memory", "4096")
+    table = cohort(*words).stdout.splitlines()
+    assert [line.split()[0] for line in table[:2]] == ["MiB", "tuned-mglru"]
+    assert len(table[0]) == len(table[1]) == len(table[2])
+    told = json.loads(cohort(*words, "--json").stdout)
+    written = json.loads((own_out / "tune/pcpa-camera.json").read_text())
+    assert told == written
+    names = ("policy", "against", "workload", "launches", "seeds", "memory_mb")
+    assert [told[x] for x in names] == ["pcpa-contig", "tuned-mglru", "camera", 3, [1, 2], 4096]
+    assert told["runs"] == [
+        {"policy": name, "seed": seed, "path": str(own_out / "runs" / f"{name}-s{seed}")}
+        for name in ("tuned-mglru", "pcpa-contig-200")
+        for seed in (1, 2)
+    ]
+
+
+def test_a_cost_that_some_runs_alone_have_is_not_too_dear() -> None:
+    """As no report judges it."""
+    without = judge(0, [result(900, 9000, seed, kills=1) for seed in (1, 2)])
+    dear = [result(300, 900, seed, kills=9) for seed in (1, 2)]
+    assert too_dear(judge(260, dear), without) == ["kills"]
+    some = [dear[0], replace(dear[1], metrics={**dear[1].metrics, "kills": None})]
+    assert too_dear(judge(260, some), without) == []
+    assert too_dear(judge(260, dear), judge(0, some)) == []
 
 
 def test_the_command(

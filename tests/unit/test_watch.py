@@ -152,6 +152,18 @@ def test_the_screen_has_rates(machine: Path) -> None:
     assert "refaulted, file pages 50 10.0" in lines
 
 
+def test_a_device_that_starts_again_has_no_rates_below_nothing(machine: Path) -> None:
+    """Its counts begin anew; one that has come back so far has the rate of any other."""
+    before = watch.read(machine, 1.0)
+    (machine / "proc/vmstat").write_text("oom_kill 0\nworkingset_refault_file 32\n")
+    said = io.StringIO()
+    Console(file=said, width=100).print(watch.screen(watch.read(machine, 3.0), before))
+    lines = [" ".join(line.split()) for line in said.getvalue().splitlines()]
+    assert "killed by the kernel 0 -" in lines
+    assert "refaulted, anonymous pages 0 -" in lines
+    assert "refaulted, file pages 32 1.0" in lines
+
+
 def test_a_terminal_that_can_only_print_has_one_look_after_the_other(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

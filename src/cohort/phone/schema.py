@@ -5,6 +5,7 @@ note on what or from where, or "assumed". Units are in the keys: mb, kb, ms, us,
 """
 
 import re
+from collections.abc import Sequence
 from itertools import combinations, islice
 from math import comb
 from typing import Annotated, Literal, Self
@@ -550,23 +551,22 @@ class Workload(Strict):
     def _check_camera(self) -> None:
         if self.camera is None:
             return
-        app = self.app.get(self.camera.app)
-        if app is None or app.home:
-            raise ValueError(f"camera.app: {self._no_app(self.camera.app)}")
+        self._check_launched("camera.app", [self.camera.app])
         if not any(self._is_drawn(name) for name in self.app if name != self.camera.app):
             raise ValueError("app: no app but the camera is ever launched")
 
-    def _no_app(self, name: str) -> str:
-        """What is said of a name that is no app's, or only the launcher's."""
-        near = named.near(name, [x for x, app in self.app.items() if not app.home])
-        return f"there is no app {name!r} to launch{f'; {near}' if near else ''}"
+    def _check_launched(self, key: str, names: Sequence[Name]) -> None:
+        """ValueError for the first of these names that is no app's, or only the launcher's."""
+        known = [x for x, app in self.app.items() if not app.home]
+        if unknown := [name for name in names if name not in known]:
+            near = named.near(unknown[0], known)
+            hint = f"; {near}" if near else ""
+            raise ValueError(f"{key}: there is no app {unknown[0]!r} to launch{hint}")
 
     def _check_use(self) -> None:
         if self.use is None:
             return
-        unknown = [name for name in self.use.apps if name not in self.app]
-        if unknown:
-            raise ValueError(f"use.apps: {self._no_app(unknown[0])}")
+        self._check_launched("use.apps", self.use.apps)
         if self.use.background.value > len(self.others):
             raise ValueError(f"use.background: there are only {len(self.others)} other apps")
 
@@ -576,11 +576,8 @@ class Workload(Strict):
         other = "use" if self.use is not None else "camera" if self.camera is not None else None
         if other is not None:
             raise ValueError(f"rounds: there is a table {other} already")
-        apps = {"rounds.camera": [self.rounds.camera], "rounds.favourites": self.rounds.favourites}
-        for key, names in apps.items():
-            unknown = [x for x in names if x not in self.app or self.app[x].home]
-            if unknown:
-                raise ValueError(f"{key}: {self._no_app(unknown[0])}")
+        self._check_launched("rounds.camera", [self.rounds.camera])
+        self._check_launched("rounds.favourites", self.rounds.favourites)
         if not set(self.rounds.favourites) <= set(self.in_rounds):
             raise ValueError("rounds.favourites: each needs a weight and a turn in the round")
         if missed := [x for x in self.rounds.favourites if not self._is_drawn(x)]:

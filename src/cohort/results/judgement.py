@@ -87,14 +87,15 @@ def judge(cell: Cell) -> Side:
     """Better or worse where the ranges over the seeds do not touch.
 
     One seed has no range: there it takes a difference of LEAN, of what is 0 any, and to lie out of
-    the other's range if that one has several.
+    the other's range if that one has several. What only some runs of either have is not judged.
     """
-    if cell.versus is None or cell.spread is None:
+    if cell.pair is None:
         return ""
-    if min(cell.spread.n, cell.versus.n) > 1:
+    ours, theirs = cell.pair
+    if min(ours.n, theirs.n) > 1:
         return "better" if cell.verdict == "better" else "worse" if cell.verdict else "even"
-    old, new = cell.versus.median, cell.spread.median
-    if max(cell.spread.low, cell.versus.low) <= min(cell.spread.high, cell.versus.high):
+    old, new = theirs.median, ours.median
+    if max(ours.low, theirs.low) <= min(ours.high, theirs.high):
         return "even"
     if new == old or abs(new - old) < LEAN * abs(old):
         return "even"

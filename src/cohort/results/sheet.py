@@ -266,23 +266,14 @@ class Sheet:
             return text
         if spreads and found.low < found.high:
             text += f" {shown.range}"
+        if shown.some:
+            text += f" {shown.some}"
         label = self._winner(table, column, shown.metric)
-        if found.n < (seeds := self._seeds_run(table, label, name)):
-            text += f" ({found.n} of {seeds} seeds)"
         return f"{text} `{label}`" if isinstance(column, Best) else text
-
-    def _seeds_run(self, table: str, label: str, name: str) -> int:
-        """How many seeds there are of a label, whether or not they have the metric."""
-        return len(values(self._records(table), label, name))
 
     def _sign(self, table: str, label: str, rival: Column, name: str) -> str:
         """What either has of some of its seeds alone gets none."""
-        shown = self._shown(table, rival, name)
-        versus, ours = shown.spread, self._shown(table, label, name).spread
-        winner = self._winner(table, rival, shown.metric)
-        for found, of in ((ours, label), (versus, winner)):
-            if found is not None and found.n < self._seeds_run(table, of, name):
-                return ""
+        ours, versus = (self._shown(table, x, name).spread for x in (label, rival))
         sign = SIGNS[judge(Cell(BY_NAME[name], ours, versus))]
         return f" {sign}" if sign else ""
 

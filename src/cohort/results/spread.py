@@ -19,12 +19,18 @@ MAX_PAIRS = 16
 
 @dataclass(frozen=True)
 class Spread:
-    """The values of one metric over `n` runs that have it."""
+    """The values of one metric over `n` runs that have it, beside `absent` that do not."""
 
     n: int
     median: float
     low: float
     high: float
+    absent: int = 0
+
+    @property
+    def some(self) -> str:
+        """Of how many seeds it is, as "(1 of 3 seeds)"; empty where every run has the metric."""
+        return f"({self.n} of {self.n + self.absent} seeds)" if self.absent else ""
 
     @property
     def share(self) -> float:
@@ -37,11 +43,12 @@ class Spread:
 
 
 def spread(values: Sequence[float | None]) -> Spread | None:
-    """Median and range of the values that are there; None if none is."""
+    """Median and range of the values that are there, of a run each; None if none is."""
     known = [float(x) for x in values if x is not None]
     if not known:
         return None
-    return Spread(len(known), float(np.median(known)), min(known), max(known))
+    absent = len(values) - len(known)
+    return Spread(len(known), float(np.median(known)), min(known), max(known), absent)
 
 
 def chance_apart(one: int, other: int) -> float:

@@ -57,11 +57,25 @@ class Cell:
         )
 
     @property
+    def some(self) -> str:
+        """As "(1 of 3 seeds)" where only some runs of the policy have the metric, else empty."""
+        return "" if self.spread is None else self.spread.some
+
+    @property
+    def pair(self) -> tuple[Spread, Spread] | None:
+        """Its own spread and the baseline's, to be judged; None where either has none, or has it
+        of some of its runs alone."""
+        if self.spread is None or self.versus is None or self.spread.some or self.versus.some:
+            return None
+        return self.spread, self.versus
+
+    @property
     def verdict(self) -> str:
         """ "better" or "worse" if the ranges over the seeds do not touch, else empty."""
-        if self.versus is None or self.spread is None or not self.spread.apart(self.versus):
+        if self.pair is None or not self.pair[0].apart(self.pair[1]):
             return ""
-        lower = self.spread.median < self.versus.median
+        new, old = self.pair
+        lower = new.median < old.median
         return "better" if lower == (self.metric.better == "lower") else "worse"
 
 
@@ -90,11 +104,12 @@ def compare(results: Sequence[Result], full: bool = False) -> Comparison:
     """
     policies = policies_of(results)
     metrics = [m for m in METRICS if (full or m.shown) and not (m.special and _absent(m, results))]
+    rows = tuple(_row(metric, policies, results) for metric in metrics)
     return Comparison(
         policies=tuple(policies),
-        rows=tuple(_row(metric, policies, results) for metric in metrics),
+        rows=rows,
         title=_title(results),
-        notes=tuple(_notes(results)),
+        notes=tuple(_notes(results, any(cell.some for row in rows for cell in row.cells))),
     )
 
 
@@ -151,10 +166,10 @@ def _row(metric: Metric, policies: Sequence[str], results: Sequence[Result]) -> 
 
 
 def _significant(base: dict[int, float | None], other: dict[int, float | None]) -> bool:
-    differences = [
-        y - x for seed, x in base.items() if x is not None and (y := other.get(seed)) is not None
-    ]
-    return sign_flip_p(differences) < LEVEL
+    """Whether the pairs of runs differ; not where one of the runs has no value to be in a pair."""
+    pairs = [(x, other[seed]) for seed, x in base.items() if seed in other]
+    differences = [y - x for x, y in pairs if x is not None and y is not None]
+    return len(differences) == len(pairs) and sign_flip_p(differences) < LEVEL
 
 
 def _title(results: Sequence[Result]) -> str:
@@ -172,8 +187,9 @@ def _title(results: Sequence[Result]) -> str:
     return f"{', '.join(parts)}\n{'; '.join(accels)}"
 
 
-def _notes(results: Sequence[Result]) -> list[str]:
-    """The sentences below a table that say how to read it."""
+def _notes(results: Sequence[Result], some: bool) -> list[str]:
+    """The sentences below a table that say how to read it; with `some` it has figures that not all
+    runs of a policy have."""
     seeds = [
         {result.seed for result in results if result.policy == policy}
         for policy in policies_of(results)
@@ -188,6 +204,8 @@ def _notes(results: Sequence[Result]) -> list[str]:
         )
     else:
         notes.append(f"One seed (change against {baseline}): no spread, so no small differences.")
+    if some:
+        notes.append("(n of N seeds): the other runs have no such figure, and it is not judged.")
     if shared != all_seeds:
         notes.append("The policies were not run with the same seeds: medians may differ by that.")
     if len(shared) >= MIN_PAIRS:
@@ -221,4 +239,5 @@ def _number(value: float, metric: Metric) -> str:
 def _styled(cell: Cell, before_range: str) -> Text:
     style = {"better": "green", "worse": "red"}.get(cell.verdict, "")
     text = Text(f"{cell.value} {cell.delta}".rstrip(), style=style)
-    return text.append(f"{before_range}{cell.range}", "dim") if cell.range else text
+    behind = f"{cell.range} {cell.some}".strip()
+    return text.append(f"{before_range}{behind}", "dim") if behind else text

@@ -54,7 +54,8 @@ def head(findings: Findings) -> list[str]:
 
 
 def rows(findings: Findings) -> list[list[str]]:
-    """One row a run: the value over the seeds, [least, greatest], and the paper's number."""
+    """One row a run: the value over the seeds, [least, greatest], of how many seeds it is where
+    some have none, and the paper's number."""
     return [[label, *_cells(findings, label)] for label in findings.labels]
 
 
@@ -66,6 +67,8 @@ def _cells(findings: Findings, label: str) -> list[str]:
         over = spread(findings.values(label, metric.name))
         if over is not None and over.n > 1:
             cell += f" [{number(over.low, metric)}, {number(over.high, metric)}]"
+        if over is not None and over.some:
+            cell += f" {over.some}"
         cells.append(cell)
         if _in_paper(findings, metric.name):
             theirs = seen_of(findings, label, metric.name)

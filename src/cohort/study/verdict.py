@@ -3,15 +3,20 @@
 The sentences follow fixed rules, so that the same data always give the same words.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cohort.results.catalogue import BY_NAME, Metric
 from cohort.results.spread import Spread
+from cohort.results.table import Cell
 from cohort.study.matrix import Findings
 from cohort.study.schema import Seen, Target
 
 ALIKE = 0.10
 """Two relative changes that differ by less than this share of the paper's are as large."""
+
+_SOME = "of some seeds alone"
+"""What is said of what not all runs of a column have, which is compared with nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,12 @@ class Verdict:
 def number(value: float | None, metric: Metric) -> str:
     """A value as tables show it."""
     return "-" if value is None else f"{value:,.{metric.digits}f}"
+
+
+def _median(found: Spread | None, metric: Metric) -> str:
+    """A column's value as tables show it, with its seeds where others have none."""
+    cell = Cell(metric, found)
+    return f"{cell.value} {cell.some}".rstrip()
 
 
 def agreements(findings: Findings) -> list[Agreement]:
@@ -80,9 +91,11 @@ def _same_change(findings: Findings, seen: Seen, base: str, other: str) -> Agree
         return Agreement(metric.name, None, f"{said}; not measured here.")
     ours = b.median - a.median
     words = (
-        f"{said}{_percent(seen.values[base], theirs)}; here {number(a.median, metric)} and "
-        f"{number(b.median, metric)}{_percent(a.median, ours)}"
+        f"{said}{_percent(seen.values[base], theirs)}; here {_median(a, metric)} and "
+        f"{_median(b, metric)}{_percent(a.median, ours)}"
     )
+    if a.some or b.some:
+        return Agreement(metric.name, None, f"{words}: {_SOME}.")
     if _overlap(a, b):
         return Agreement(metric.name, theirs == 0, f"{words}: no difference beyond the spread.")
     if theirs * ours <= 0:
@@ -101,16 +114,7 @@ def _same_order(findings: Findings, seen: Seen) -> Agreement:
     metric = BY_NAME[seen.metric]
     spreads = [findings.spread(label, seen.metric) for label in seen.order]
     said = f"{_where(seen)}: {' below '.join(seen.order)}"
-    known = [x for x in spreads if x is not None]
-    if len(known) < len(spreads):
-        return Agreement(metric.name, None, f"{said}; not measured here.")
-    medians = [x.median for x in known]
-    words = f"{said}; here {', '.join(number(x, metric) for x in medians)}"
-    if medians != sorted(medians):
-        return Agreement(metric.name, False, f"{words}: another order.")
-    if any(_overlap(a, b) for a, b in zip(known, known[1:], strict=False)):
-        return Agreement(metric.name, None, f"{words}: the same order, but within the spread.")
-    return Agreement(metric.name, True, f"{words}: the same order.")
+    return _in_order(said, [metric] * len(spreads), spreads)
 
 
 def _same_ranking(findings: Findings, seen: Seen) -> Agreement:
@@ -118,13 +122,27 @@ def _same_ranking(findings: Findings, seen: Seen) -> Agreement:
     metrics = [BY_NAME[name] for name in (seen.metric, *seen.below)]
     spreads = [findings.spread(seen.label, metric.name) for metric in metrics]
     said = f"{_where(seen)}: with {seen.label} {' above '.join(x.name for x in metrics)}"
-    medians = [x.median for x in spreads if x is not None]
-    if len(medians) < len(spreads):
-        return Agreement(seen.metric, None, f"{said}; not measured here.")
-    shown = [number(x, metric) for x, metric in zip(medians, metrics, strict=True)]
-    agrees = medians == sorted(medians, reverse=True)
-    word = "the same order" if agrees else "another order"
-    return Agreement(seen.metric, agrees, f"{said}; here {', '.join(shown)}: {word}.")
+    return _in_order(said, metrics, spreads, falls=True)
+
+
+def _in_order(
+    said: str, metrics: Sequence[Metric], spreads: Sequence[Spread | None], falls: bool = False
+) -> Agreement:
+    """Whether these, of a metric each, rise as the paper has them, or fall; of the first metric."""
+    name = metrics[0].name
+    known = [x for x in spreads if x is not None]
+    if len(known) < len(spreads):
+        return Agreement(name, None, f"{said}; not measured here.")
+    shown = ", ".join(_median(x, metric) for x, metric in zip(known, metrics, strict=True))
+    words = f"{said}; here {shown}"
+    if any(x.some for x in known):
+        return Agreement(name, None, f"{words}: {_SOME}.")
+    medians = [x.median for x in known]
+    if medians != sorted(medians, reverse=falls):
+        return Agreement(name, False, f"{words}: another order.")
+    if any(_overlap(a, b) for a, b in zip(known, known[1:], strict=False)):
+        return Agreement(name, None, f"{words}: the same order, but within the spread.")
+    return Agreement(name, True, f"{words}: the same order.")
 
 
 def _where(seen: Seen) -> str:
@@ -137,7 +155,7 @@ def _judge(findings: Findings, target: Target, label: str) -> Verdict:
     value = None if found is None else found.median
     limit, bound = _limit(findings, target)
     relation = "at most" if target.at_most is not None else "at least"
-    said = f"{label}: {metric.name} {number(value, metric)}, {relation} {bound}"
+    said = f"{label}: {metric.name} {_median(found, metric)}, {relation} {bound}"
 
     def verdict(passed: bool | None, why: str = "") -> Verdict:
         word = {True: "passed", False: "missed", None: "open"}[passed]
@@ -145,12 +163,21 @@ def _judge(findings: Findings, target: Target, label: str) -> Verdict:
 
     if value is None or limit is None:
         return verdict(None, ", not measured")
+    if _of_some(findings, target, label):
+        return verdict(None, f", {_SOME}")
     if (need := target.provided) is not None:
         there = findings.spread(need.label, metric.name)
         if there is None or there.median < need.at_least:
             has = number(there.median if there else None, metric)
             return verdict(None, f", as {need.label} has {has}, less than {need.at_least:g}")
     return verdict(value <= limit if target.at_most is not None else value >= limit)
+
+
+def _of_some(findings: Findings, target: Target, label: str) -> bool:
+    """Whether a column that the target looks at has the metric in some of its runs alone."""
+    columns = [label, target.times, target.provided.label if target.provided else None]
+    found = [findings.spread(x, target.metric) for x in columns if x is not None]
+    return any(x is not None and x.some for x in found)
 
 
 def _limit(findings: Findings, target: Target) -> tuple[float | None, str]:

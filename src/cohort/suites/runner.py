@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cohort import host, named, switches
+from cohort import host, knobs, named, switches
 from cohort.errors import GuestError, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.log import Update
@@ -63,8 +63,10 @@ class Machine:
                 f"memory must be {bounds}, not {self.memory_mb}",
                 "without --memory it is what the suite says",
             )
-        where = f"policy {policy.name}: cmdline"
-        switches.check_machine(self.switches(policy), self.memory_mb, self.cpus, where, "--cpus")
+        where = f"policy {policy.name}"
+        words = self.switches(policy)
+        switches.check_machine(words, self.memory_mb, self.cpus, f"{where}: cmdline", "--cpus")
+        knobs.check_machine(policy.sysfs, self.memory_mb, where)
         _check_carried(policy)
 
     def switches(self, policy: Policy) -> list[str]:
@@ -163,8 +165,8 @@ class Plan:
 def _knobs(plan: Plan, policy: Policy) -> list[str]:
     """What the policy writes, as the guest reads it."""
     disk = f"/sys/block/{Path(machine.PMEM).name}/"
-    knobs = _written(policy, disk=plan.image is not None)
-    return [f"write {path.replace(DISK, disk)} {value}" for path, value in knobs]
+    written = _written(policy, disk=plan.image is not None)
+    return [f"write {path.replace(DISK, disk)} {value}" for path, value in written]
 
 
 def leaks_command(skipped: int, kmemleak: str = _KMEMLEAK, log: str = "/dev/kmsg") -> str:

@@ -269,8 +269,8 @@ def changed(names: tuple[str, ...], since: str, full: bool, as_json: bool) -> No
     """What the sets NAME, or all, have better or worse than in a commit, metric by metric.
 
     Prints a row a figure, the worse of a set first: those whose ranges over the seeds do not touch,
-    and of one seed those that differ by a twentieth. With three seeds chance alone makes a row of
-    one figure in ten.
+    of one seed those that differ by a twentieth, and those that runs had and have no more. With
+    three seeds chance alone makes a row of one figure in ten.
     """
     from cohort.sets.changed import changed as compare
 

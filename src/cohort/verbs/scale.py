@@ -14,6 +14,7 @@ from cohort.verbs.options import JOBS, SEEDS, TREE, as_json, of_machine, of_resu
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
+    from cohort.policy import Policy
     from cohort.results.rundir import RunDir
     from cohort.results.scale import Counted, Rate, Row, Use
     from cohort.run_spec import RunSpec
@@ -63,6 +64,7 @@ def command(
     loaded = load_policies(names)
     _check(load, names, free_running)
     if free_running:
+        _check_off(names[0], loaded[0])
         free = [RunSpec(loaded[0], load, launches, x, accel="tcg", **options) for x in seeds]
         with engine(cluster, verify_share, repeats=False) as where:
             # One after the other: two at a time would take the host's cores from one another.
@@ -117,6 +119,24 @@ def _check(load: str, names: Sequence[str], free_running: bool) -> None:
         raise UsageError(
             f"{load}: scale.turns is {turns}: its schemes are switched, whatever the policy",
             "say --free-running, or --workload scale",
+        )
+
+
+def _check_off(name: str, policy: "Policy") -> None:
+    """UsageError for a policy, by the name that was given, whose kernel has a scheme on from the
+    start: the turns of `none` would be measured with it, and those of its rival not at all."""
+    from cohort import switches
+    from cohort.knobs import COHORT
+
+    word = f"cohort={switches.values(policy.cmdline).get('cohort', 'off')}"
+    on = [] if word == "cohort=off" else [word]
+    files = [f"{COHORT}/{scheme}/enabled" for scheme in switches.SCHEMES]
+    on += [file for file in files if policy.sysfs.get(file, "0") != "0"]
+    if on:
+        raise UsageError(
+            f"--free-running switches the schemes in turn, and policy {policy.name} has one on from"
+            f" the start: {on[0]}",
+            f"cohort scale none {name}, or --free-running with a policy that has none on",
         )
 
 

@@ -1,7 +1,6 @@
 """`cohort tune`: the best size of a page-cache-preferred area for a phone."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from cohort.verbs.run import engine, on_cluster, with_kernel
 
 if TYPE_CHECKING:
     from cohort.policy import Policy
-    from cohort.tune import Size
+    from cohort.tune import Size, Sweep
 
 SIZES = "180,200,220,240,260,280,300,320,340"
 """MiB; the range of the PCPA paper's figure 11a."""
@@ -80,7 +79,7 @@ def command(
     from cohort.policy import load_policy
     from cohort.results.runs import measure
     from cohort.run_spec import RunSpec
-    from cohort.tune import draw, judge, sized, whole_sizes
+    from cohort.tune import Sweep, draw, judge, sized, whole_sizes
 
     options = with_kernel(config, options)
     wanted = whole_sizes(parse_sizes(sizes), options["page_size"])
@@ -88,22 +87,33 @@ def command(
     if phone.camera is None:
         raise UsageError(f"{workload} has no camera", "one that has: --workload camera")
     base = _with_area(load_policy(policy))
-    policies = [load_policy(against), *(sized(base, mb) for mb in wanted)]
+    baseline = load_policy(against)
+    policies = [baseline, *(sized(base, mb) for mb in wanted)]
     specs = [
         RunSpec(one, workload, launches, seed, **options) for one in policies for seed in seeds
     ]
     repeats = options["accel"] == "deterministic"
     with engine(cluster, verify_share, repeats=repeats) as where_run, progress() as board:
         done = runs.execute_matrix(specs, jobs, board.task(f"{workload}, launches"), where_run)
-    each = len(seeds)
+    results, each = [measure(run) for run in done], len(seeds)
     without, *found = (
-        judge(mb, [measure(run) for run in done[i * each : (i + 1) * each]])
-        for i, mb in enumerate([0, *wanted])
+        judge(mb, results[i * each : (i + 1) * each]) for i, mb in enumerate([0, *wanted])
+    )
+    sweep = Sweep(
+        policy=base.name,
+        against=baseline.name,
+        workload=phone.name,
+        launches=launches,
+        seeds=seeds,
+        memory_mb=specs[0].memory_of(phone),
+        runs=tuple(results),
+        without=without,
+        sizes=tuple(found),
     )
     where = paths.made("tune") / f"{scheme}-{phone.name}"
     host.write_text(where.with_suffix(".svg"), draw(found))
-    host.write_json(where.with_suffix(".json"), as_object(found, without))
-    show(found, without, as_json)
+    host.write_json(where.with_suffix(".json"), as_object(sweep))
+    show(sweep, as_json)
     click.echo(f"written: {where.with_suffix('.svg')}", err=True)
 
 
@@ -140,15 +150,21 @@ def parse_sizes(text: str) -> list[int]:
     return sizes
 
 
-def as_object(sizes: "Sequence[Size]", without: "Size") -> dict[str, Any]:
-    """Everything, for other programs: each size with its measures and what it costs too much of,
-    the phone without an area, and the best, MiB or null."""
+def as_object(sweep: "Sweep") -> dict[str, Any]:
+    """Everything, for other programs: what was run and where its runs are, each size with its
+    measures and what it costs too much of, the phone without an area, and the best, MiB or null."""
     from cohort.tune import best, too_dear
 
-    chosen = best(sizes, without)
+    without = sweep.without
+    chosen = best(sweep.sizes, without)
+    asked = ("policy", "against", "workload", "launches", "seeds", "memory_mb")
     return {
+        **{key: getattr(sweep, key) for key in asked},
+        "runs": [{"policy": x.policy, "seed": x.seed, "path": str(x.path)} for x in sweep.runs],
         "without": _measured(without),
-        "sizes": [{"mb": x.mb, **_measured(x), "too_dear": too_dear(x, without)} for x in sizes],
+        "sizes": [
+            {"mb": x.mb, **_measured(x), "too_dear": too_dear(x, without)} for x in sweep.sizes
+        ],
         "best_mb": None if chosen is None else chosen.mb,
     }
 
@@ -157,17 +173,17 @@ def _measured(size: "Size") -> dict[str, Any]:
     return {name: found and asdict(found) for name, found in size.measured.items()}
 
 
-def show(sizes: "Sequence[Size]", without: "Size", as_json: bool) -> None:
+def show(sweep: "Sweep", as_json: bool) -> None:
     """Print a table with the best size marked, and how to boot with it, or all of that as JSON.
     Failed without one."""
     from cohort.tune import best
 
-    chosen = best(sizes, without)
+    chosen = best(sweep.sizes, sweep.without)
     if as_json:
-        print(json.dumps(as_object(sizes, without), allow_nan=False))
+        print(json.dumps(as_object(sweep), allow_nan=False))
     else:
-        _print_table(sizes, without, chosen)
-    if chosen is None and best(sizes) is None:
+        _print_table(sweep, chosen)
+    if chosen is None and best(sweep.sizes) is None:
         raise Failed("no size was measured: does the policy have an area and the kernel its heap?")
     if chosen is None:
         raise Failed(
@@ -176,18 +192,20 @@ def show(sizes: "Sequence[Size]", without: "Size", as_json: bool) -> None:
         )
 
 
-def _print_table(sizes: "Sequence[Size]", without: "Size", chosen: "Size | None") -> None:
-    """A line a size, the phone without an area first, and what to boot with if one is the best."""
+def _print_table(sweep: "Sweep", chosen: "Size | None") -> None:
+    """A line a size, the phone without an area first, by its policy's name, and what to boot with
+    if one is the best."""
     from cohort.tune import MEASURES, too_dear
 
-    print("  ".join(["   MiB", *(f"{name:>13}" for name in MEASURES)]))
-    for size in [without, *sizes]:
+    width = max(4, len(sweep.against))
+    print("  ".join([f"  {'MiB':>{width}}", *(f"{name:>13}" for name in MEASURES)]))
+    for size in [sweep.without, *sweep.sizes]:
         cells = [size.median(name) for name in MEASURES]
         words = [f"{'-':>13}" if x is None else f"{x:>13,.1f}" for x in cells]
-        dear = too_dear(size, without)
+        dear = too_dear(size, sweep.without)
         mark = "*" if size is chosen else "!" if dear else " "
         told = ["refuses some"] if size.refuses else []
         told += [f"too dear: {', '.join(dear)}"] if dear else []
-        print("  ".join([f"{mark} {size.mb or 'none':>4}", *words, *told]))
+        print("  ".join([f"{mark} {size.mb or sweep.against:>{width}}", *words, *told]))
     if chosen is not None:
         print(f"best: {chosen.mb} MiB; boot with cohort.pcpa={chosen.mb}M")
