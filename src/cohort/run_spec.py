@@ -43,7 +43,6 @@ class RunSpec:
         switches.check(self.policy.cmdline, f"policy {self.policy.name}: cmdline")
         switches.check(self.cmdline, "kernel command line")
         switches.check(self.words, f"policy {self.policy.name} and kernel command line")
-        self._check_stock()
         if self.launches is not None and self.launches < 1:
             raise UsageError(
                 f"launches must be at least 1, not {self.launches}",
@@ -59,15 +58,16 @@ class RunSpec:
                 f"the limit must be more than 0 seconds, not {self.timeout_s:g}",
                 "without --timeout it is what the launches may take on a busy host",
             )
-        _ = self.kernel_spec  # there is none for some machines
+        self._check_kernel()
 
-    def _check_stock(self) -> None:
-        """UsageError for a switch of Cohort's beside a policy whose kernel has none."""
-        given = switches.values(self.cmdline)
-        if self.policy.kernel == "stock" and given:
+    def _check_kernel(self) -> None:
+        """UsageError for a switch of Cohort's beside a kernel without it; and for a machine that no
+        kernel is for."""
+        configs, given = self.kernel_spec.configs, switches.values(self.cmdline)
+        if given and "cohort" not in configs:
             raise UsageError(
                 f"kernel command line: {next(iter(given))}=: the kernel of policy"
-                f" {self.policy.name} is stock, without Cohort",
+                f" {self.policy.name}, {','.join(configs)}, has no Cohort",
                 "leave it out, or take a policy of another kernel: none",
             )
 

@@ -64,6 +64,11 @@ class Size:
         refused = self.measured["refused"]
         return refused is not None and refused.high > 0
 
+    @property
+    def partial(self) -> list[str]:
+        """What only some of its runs measured, of MEASURES."""
+        return [name for name, found in self.measured.items() if found is not None and found.some]
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -143,7 +148,8 @@ def best(sizes: Sequence[Size], without: Size | None = None) -> Size | None:
     """The size to boot with; None if none was measured, or each is too dear.
 
     What the phone is like `without` an area bounds what one may cost. A size that serves every
-    request comes before one that refuses some: other memory than the area's was measured there.
+    request comes before one that refuses some: other memory than the area's was measured there. So
+    does one whose runs measured all alike before one of which some told less.
     Then the camera's N_alloc, as what its IOMMU has to map: of those whose N_alloc is within ALIKE
     of the least, the one whose pages are found soonest, and of equals the smallest.
     """
@@ -152,6 +158,7 @@ def best(sizes: Sequence[Size], without: Size | None = None) -> Size | None:
     whole = [(n, us, x) for n, us, x in known if n is not None and us is not None]
     if not whole:
         return None
+    whole = [(n, us, x) for n, us, x in whole if not x.partial] or whole
     whole = [(n, us, x) for n, us, x in whole if not x.refuses] or whole
     bound = min(n for n, _, _ in whole) * (1 + ALIKE)
     return min((us, x.mb, x) for n, us, x in whole if n <= bound)[2]

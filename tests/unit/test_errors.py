@@ -108,7 +108,7 @@ def test_an_unknown_scheme_in_a_policy(own_out: Path, tmp_path: Path, cohort: Co
         (("run", "vnode-case2"), "3 nodes, and the machine has 2 CPUs"),
         (("compare", "none", "vnode-case2"), "3 nodes, and the machine has 2 CPUs"),
         (("run", "none", "--append", "cohort.order=6"), "no such parameter"),
-        (("run", "none-stock", "--append", "cohort=cpb"), "policy none-stock is stock, without"),
+        (("run", "none-stock", "--append", "cohort=cpb"), "none-stock, base,x86_64,lab, has no"),
         (("run", "none", "--append", "quiet nosmt"), "hint: name each by itself: --append ONE"),
         (("run", "none", "--append", ""), "'': must be one boot parameter a string"),
         (("run", "none", "--append", "quiet\n"), "'quiet\\n': must be one boot parameter"),

@@ -119,7 +119,18 @@ def test_a_metric_that_is_gone_is_worse(kept: Home, cohort: Cohort) -> None:
     ]
     git(kept.root, "commit", "--quiet", "--all", "--message", "fewer")
     assert rows(cohort) == []
+    lose(kept, "tuned", "kills", (1,))
+    assert [(x["label"], x["now"], x["is"]) for x in rows(cohort)] == [("tuned", "-", "worse")]
     git(kept.root, "checkout", "--quiet", "HEAD~1", "docs/results/records/small.jsonl")
+    assert rows(cohort) == []
+
+
+def test_what_a_run_may_have_none_of_is_not_gone(kept: Home, cohort: Cohort) -> None:
+    """A mean of direct reclaim, in a run that has none any more."""
+    name = "reclaim_pages_kswapd_mean"
+    replaced(kept, "region", lambda x: x.model_copy(update={"metrics": {**x.metrics, name: 7.0}}))
+    git(kept.root, "commit", "--quiet", "--all", "--message", "reclaim")
+    lose(kept, "region", name, (1, 2))
     assert rows(cohort) == []
 
 

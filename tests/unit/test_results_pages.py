@@ -339,3 +339,13 @@ def test_an_aim_is_a_bound_and_what_is_measured(small: Path) -> None:
         sheet.aim("small", "region", "kills", by="none", over="tuned", most=1)
     with pytest.raises(Failed, match="buffer_fail: none has 0"):
         sheet.aim("small", "region", "buffer_fail", by="none", most=1)
+
+
+def test_an_aim_is_of_all_seeds(small: Path, tmp_path: Path) -> None:
+    records = read_set(small)
+    less = {name: x for name, x in records[0].metrics.items() if name != "kills"}
+    fewer = [records[0].model_copy(update={"metrics": less}), *records[1:]]
+    write_set(tmp_path / "small.jsonl", fewer)
+    sheet, label = Sheet("page", tmp_path), records[0].label
+    with pytest.raises(Failed, match=f"kills: {label} has it of some seeds alone"):
+        sheet.aim("small", label, "kills", most=1)

@@ -219,7 +219,7 @@ def test_seeds_in_turns_are_run_one_after_the_other(
     [
         ('cmdline = ["cohort=region"]', "cohort=region"),
         ('cmdline = ["cohort.region_order=6", "cohort=rightsize,cpb"]', "cohort=rightsize,cpb"),
-        (f'[sysfs]\n"{COHORT}/cpb/enabled" = 1', f"{COHORT}/cpb/enabled"),
+        (f'[sysfs]\n"{COHORT}/cpb/enabled" = "Y"', f"{COHORT}/cpb/enabled"),
     ],
 )
 def test_a_policy_with_a_scheme_on_has_no_turns_without_it(
@@ -240,6 +240,14 @@ def test_a_policy_with_a_scheme_on_has_no_turns_without_it(
     assert f"hint: cohort scale none {policy}, or --free-running with" in done.stderr
 
 
+def test_a_kernel_without_schemes_has_no_turns(
+    cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, own_out: Path
+) -> None:
+    monkeypatch.setattr(runs, "execute_matrix", lambda *_: pytest.fail("a run is made"))
+    done = cohort("scale", "none-stock", "--free-running")
+    assert done.code == 2 and "the kernel of policy none-stock has none" in done.stderr
+
+
 def test_a_policy_with_its_schemes_off_has_turns(
     cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_out: Path
 ) -> None:
@@ -249,7 +257,7 @@ def test_a_policy_with_its_schemes_off_has_turns(
     monkeypatch.setattr(runs, "execute_matrix", execute)
     policy = tmp_path / "mine.toml"
     words = '["cohort=off", "cohort.region_order=6"]'
-    policy.write_text(f'title = "t"\ncmdline = {words}\n[sysfs]\n"{COHORT}/region/enabled" = "0"\n')
+    policy.write_text(f'title = "t"\ncmdline = {words}\n[sysfs]\n"{COHORT}/region/enabled" = "N"\n')
     done = cohort("scale", policy, "--free-running")
     assert done.code == 0, done.stderr
 

@@ -216,6 +216,15 @@ def test_a_cost_that_some_runs_alone_have_is_not_too_dear() -> None:
     assert too_dear(judge(260, dear), judge(0, some)) == []
 
 
+def test_a_size_that_all_runs_measured_comes_first() -> None:
+    whole = judge(200, [result(300, 900, seed) for seed in (1, 2)])
+    better = result(200, 400, 1)
+    some = judge(260, [better, replace(better, seed=2, metrics={**better.metrics, "kills": None})])
+    assert some.partial == ["kills"]
+    assert best([whole, some]) is whole
+    assert best([some]) is some
+
+
 def test_the_command(
     cohort: Callable[..., Outcome], own_out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

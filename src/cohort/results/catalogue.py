@@ -26,7 +26,8 @@ class Metric:
     """A metric's name, and how it is shown.
 
     `digits` are those after the point. `shown` metrics are in every table, the others only in full
-    ones. `special` ones are measured by few workloads: where no run has one, no table does.
+    ones. `special` ones are measured by few workloads: where no run has one, no table does. Of
+    `conditional` ones a run has none where what they are a figure of did not happen.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Metric:
     digits: int = 0
     shown: bool = True
     special: bool = False
+    conditional: bool = False
 
 
 class _Strict(BaseModel):
@@ -54,6 +56,7 @@ class Entry(_Strict):
     digits: int = 0
     shown: bool | list[int] | None = None
     special: bool | None = None
+    conditional: bool = False
 
 
 class Group(_Strict):
@@ -79,6 +82,7 @@ class Group(_Strict):
                     digits=entry.digits,
                     shown=value in shown if isinstance(shown, list) else shown,
                     special=self.special if entry.special is None else entry.special,
+                    conditional=entry.conditional,
                 )
 
 

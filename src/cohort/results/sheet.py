@@ -134,12 +134,15 @@ class Sheet:
     ) -> str:
         """What a metric should be, what it is and a sign whether it is: the median of `column`,
         that in times of `by`, or how much more it is than `over` has. `most` is its upper or
-        `least` its lower bound. Failed for no bound or both, and for both others."""
+        `least` its lower bound. Failed for no bound or both, for both others, and for what some
+        seeds alone have."""
         where = f"{self.name}: table {table}: {metric}"
         if (most is None) == (least is None):
             raise Failed(f"{where}: an aim has one bound")
         if by is not None and over is not None:
             raise Failed(f"{where}: an aim is in times of another column, or more than it")
+        if some := [x for x in (column, by, over) if x and self._shown(table, x, metric).some]:
+            raise Failed(f"{where}: {_plain(some[0])} has it of some seeds alone")
         found = self._median(table, column, metric)
         what = metric
         if by is not None:

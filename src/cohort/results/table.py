@@ -166,10 +166,12 @@ def _row(metric: Metric, policies: Sequence[str], results: Sequence[Result]) -> 
 
 
 def _significant(base: dict[int, float | None], other: dict[int, float | None]) -> bool:
-    """Whether the pairs of runs differ; not where one of the runs has no value to be in a pair."""
+    """Whether the pairs of runs differ; not where one of the runs has no value."""
+    if None in [*base.values(), *other.values()]:
+        return False
     pairs = [(x, other[seed]) for seed, x in base.items() if seed in other]
     differences = [y - x for x, y in pairs if x is not None and y is not None]
-    return len(differences) == len(pairs) and sign_flip_p(differences) < LEVEL
+    return sign_flip_p(differences) < LEVEL
 
 
 def _title(results: Sequence[Result]) -> str:

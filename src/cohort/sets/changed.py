@@ -88,10 +88,10 @@ def _cell(metric: Metric, before: Sequence[Record], now: Sequence[Record], label
 
 
 def _side(cell: Cell) -> Side:
-    """As `judge` finds it; worse where no run has the metric any more, or only some where all
-    had."""
+    """As `judge` finds it; worse where fewer runs have the metric, or none has any more, unless it
+    is one that a run may have none of."""
     now, then = cell.spread, cell.versus
-    if then is not None and (now is None or (now.some and not then.some)):
+    if not cell.metric.conditional and then and (now is None or now.absent > then.absent):
         return "worse"
     return judge(cell)
 

@@ -14,13 +14,14 @@ from cohort.verbs.options import JOBS, SEEDS, TREE, as_json, of_machine, of_resu
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
-    from cohort.policy import Policy
     from cohort.results.rundir import RunDir
     from cohort.results.scale import Counted, Rate, Row, Use
     from cohort.run_spec import RunSpec
     from cohort.runs import Engine
 
 POLICIES = ("none", "region", "cpb")
+OFF = ("0", "n", "f", "off")
+"""What kstrtobool() takes for a scheme that is to be off, in small letters."""
 
 
 @click.command("scale")
@@ -64,8 +65,8 @@ def command(
     loaded = load_policies(names)
     _check(load, names, free_running)
     if free_running:
-        _check_off(names[0], loaded[0])
         free = [RunSpec(loaded[0], load, launches, x, accel="tcg", **options) for x in seeds]
+        _check_off(names[0], free[0])
         with engine(cluster, verify_share, repeats=False) as where:
             # One after the other: two at a time would take the host's cores from one another.
             done = _run(free, jobs or 1, where)
@@ -122,16 +123,24 @@ def _check(load: str, names: Sequence[str], free_running: bool) -> None:
         )
 
 
-def _check_off(name: str, policy: "Policy") -> None:
-    """UsageError for a policy, by the name that was given, whose kernel has a scheme on from the
-    start: the turns of `none` would be measured with it, and those of its rival not at all."""
+def _check_off(name: str, spec: "RunSpec") -> None:
+    """UsageError for a policy, by the name that was given, whose kernel has no schemes; or has one
+    on from the start: the turns of `none` would be measured with it, and those of its rival not at
+    all."""
     from cohort import switches
     from cohort.knobs import COHORT
 
+    policy = spec.policy
+    if "cohort" not in spec.kernel_spec.configs:
+        raise UsageError(
+            f"--free-running switches the schemes in turn, and the kernel of policy {policy.name}"
+            " has none",
+            "cohort scale --free-running, on the kernel of policy none",
+        )
     word = f"cohort={switches.values(policy.cmdline).get('cohort', 'off')}"
     on = [] if word == "cohort=off" else [word]
     files = [f"{COHORT}/{scheme}/enabled" for scheme in switches.SCHEMES]
-    on += [file for file in files if policy.sysfs.get(file, "0") != "0"]
+    on += [file for file in files if policy.sysfs.get(file, "0").lower() not in OFF]
     if on:
         raise UsageError(
             f"--free-running switches the schemes in turn, and policy {policy.name} has one on from"

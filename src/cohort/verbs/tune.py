@@ -206,6 +206,7 @@ def _print_table(sweep: "Sweep", chosen: "Size | None") -> None:
         mark = "*" if size is chosen else "!" if dear else " "
         told = ["refuses some"] if size.refuses else []
         told += [f"too dear: {', '.join(dear)}"] if dear else []
+        told += [f"of some seeds alone: {', '.join(size.partial)}"] if size.partial else []
         print("  ".join([f"{mark} {size.mb or sweep.against:>{width}}", *words, *told]))
     if chosen is not None:
         print(f"best: {chosen.mb} MiB; boot with cohort.pcpa={chosen.mb}M")
