@@ -62,7 +62,7 @@ def _strange_kernel(spec: RunSpec) -> str:
     where = f"policy {policy.name}: its kernel is {policy.kernel}, and {','.join(asked)}"
     if lacking := [fragment for fragment in own if fragment not in asked]:
         return f"{where} has no {lacking[0]}"
-    return f"{where} has Cohort" if "cohort" in asked and "cohort" not in own else ""
+    return f"{where} has Cohort" if spec.kernel_spec.has_cohort and "cohort" not in own else ""
 
 
 def _strange_roles(policy: Policy, workload: Workload) -> str:

@@ -63,11 +63,11 @@ class RunSpec:
     def _check_kernel(self) -> None:
         """UsageError for a switch of Cohort's beside a kernel without it; and for a machine that no
         kernel is for."""
-        configs, given = self.kernel_spec.configs, switches.values(self.cmdline)
-        if given and "cohort" not in configs:
+        kernel, given = self.kernel_spec, switches.values(self.cmdline)
+        if given and not kernel.has_cohort:
             raise UsageError(
                 f"kernel command line: {next(iter(given))}=: the kernel of policy"
-                f" {self.policy.name}, {','.join(configs)}, has no Cohort",
+                f" {self.policy.name}, {','.join(kernel.configs)}, has no Cohort",
                 "leave it out, or take a policy of another kernel: none",
             )
 

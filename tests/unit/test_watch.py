@@ -140,12 +140,17 @@ def test_a_device_whose_pages_are_larger(machine: Path) -> None:
     assert sysfs.page_kb(machine) == mmap.PAGESIZE >> 10
 
 
-def test_the_screen_has_rates(machine: Path) -> None:
+def lines_after(machine: Path, vmstat: str) -> list[str]:
+    """The screen's lines, with single spaces, two seconds after a look that found other counts."""
     before = watch.read(machine, 1.0)
-    (machine / "proc/vmstat").write_text("oom_kill 3\nworkingset_refault_file 50\n")
+    (machine / "proc/vmstat").write_text(vmstat)
     said = io.StringIO()
     Console(file=said, width=100).print(watch.screen(watch.read(machine, 3.0), before))
-    lines = [" ".join(line.split()) for line in said.getvalue().splitlines()]
+    return [" ".join(line.split()) for line in said.getvalue().splitlines()]
+
+
+def test_the_screen_has_rates(machine: Path) -> None:
+    lines = lines_after(machine, "oom_kill 3\nworkingset_refault_file 50\n")
     assert "process 7 7.0 2.0" in lines
     assert "in pieces of 1 MiB and more 0.0 2.0" in lines
     assert "killed by the kernel 3 0.5" in lines
@@ -154,11 +159,7 @@ def test_the_screen_has_rates(machine: Path) -> None:
 
 def test_a_device_that_starts_again_has_no_rates_below_nothing(machine: Path) -> None:
     """Its counts begin anew; one that has come back so far has the rate of any other."""
-    before = watch.read(machine, 1.0)
-    (machine / "proc/vmstat").write_text("oom_kill 0\nworkingset_refault_file 32\n")
-    said = io.StringIO()
-    Console(file=said, width=100).print(watch.screen(watch.read(machine, 3.0), before))
-    lines = [" ".join(line.split()) for line in said.getvalue().splitlines()]
+    lines = lines_after(machine, "oom_kill 0\nworkingset_refault_file 32\n")
     assert "killed by the kernel 0 -" in lines
     assert "refaulted, anonymous pages 0 -" in lines
     assert "refaulted, file pages 32 1.0" in lines

@@ -113,6 +113,11 @@ class KernelSpec:
         return cls(names, machines[0], tree)
 
     @property
+    def has_cohort(self) -> bool:
+        """Whether Cohort is built in."""
+        return "cohort" in self.configs
+
+    @property
     def page_size(self) -> int:
         """Bytes of a page of its machine."""
         return LARGE_PAGE if PAGES_16K in self.configs else PAGE

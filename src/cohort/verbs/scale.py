@@ -131,7 +131,7 @@ def _check_off(name: str, spec: "RunSpec") -> None:
     from cohort.knobs import COHORT
 
     policy = spec.policy
-    if "cohort" not in spec.kernel_spec.configs:
+    if not spec.kernel_spec.has_cohort:
         raise UsageError(
             f"--free-running switches the schemes in turn, and the kernel of policy {policy.name}"
             " has none",
