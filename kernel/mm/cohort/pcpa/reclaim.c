@@ -64,7 +64,6 @@ static unsigned int barren_order;	/* pieces of smaller ones may be there all the
  * @paid: as many of them when @end was put off
  * @end: jiffies, when no more are unmapped
  * @last: jiffies, until which that may be put off
- * @for_client: a client waits, or will come, so the area stays with clients
  * @help: the scanner from above
  */
 struct job {
@@ -80,7 +79,6 @@ struct job {
 	unsigned long paid;
 	unsigned long end;
 	unsigned long last;
-	bool for_client;
 	struct work_struct help;
 };
 
@@ -142,10 +140,16 @@ static unsigned int cohort_batch_out(struct cohort_batch *batch, struct list_hea
 	return list ? cohort_batch_list(batch, list) : cohort_batch_drop(batch);
 }
 
+/* For one that waits, or will come; not for a contiguous piece, which wants all that there is. */
+static bool cohort_job_for_client(const struct job *job)
+{
+	return job->want != ULONG_MAX;
+}
+
 /* Free pages stay with clients, although none was given any for as long as the timer waits. */
 static void cohort_job_at_it(const struct job *job)
 {
-	if (!job->for_client)
+	if (!cohort_job_for_client(job))
 		return;
 	cohort_pcpa_want();
 	cohort_pcpa_got(0);
@@ -279,7 +283,7 @@ static void cohort_job_drop(struct job *job, struct list_head *list)
 
 		job->unmapped += nr;
 		atomic_long_add(nr, &job->dropped);
-		if (job->want != ULONG_MAX && job->unmapped - job->paid >= COHORT_CHUNK) {
+		if (cohort_job_for_client(job) && job->unmapped - job->paid >= COHORT_CHUNK) {
 			job->paid = job->unmapped;
 			job->end = cohort_earlier(jiffies + UNMAP_TIME, job->last);
 		}
@@ -307,7 +311,7 @@ static void cohort_quick_unmap(struct job *job, unsigned long lo, unsigned long 
 		if (cohort_flush_due(nr, last)) {
 			cohort_job_drop(job, &list);
 			nr = 0;
-			if (job->want != ULONG_MAX)
+			if (cohort_job_for_client(job))
 				cohort_quick_begin(job);
 		}
 		cond_resched();
@@ -371,7 +375,7 @@ static bool cohort_barren(unsigned int order)
 static unsigned long cohort_make_room(unsigned long want, unsigned int order, bool waited)
 {
 	struct job job = {
-		.want = want, .order = order, .for_client = true,
+		.want = want, .order = order,
 	};
 	struct zone *zone = READ_ONCE(cohort_area.zone);
 	unsigned long room;

@@ -192,18 +192,14 @@ static bool cohort_pull_worth(struct page *page, enum pull pull)
 	       (!file || cohort_pull_readable(page));
 }
 
-/* Is page cache elsewhere less than a part of the area?  Not without one. */
-static bool cohort_cache_few(const struct zone *zone, unsigned int shift)
+/* Pages of the page cache of the area's node that lie elsewhere. */
+static unsigned long cohort_cache_elsewhere(struct pglist_data *pgdat,
+					    const struct cohort_pcpa_sizes *sizes)
 {
-	struct cohort_pcpa_sizes sizes;
-	unsigned long cache;
+	unsigned long cache = node_page_state(pgdat, NR_ACTIVE_FILE) +
+			      node_page_state(pgdat, NR_INACTIVE_FILE);
 
-	if (!zone)
-		return false;
-	cohort_pcpa_sizes(&sizes);
-	cache = node_page_state(zone->zone_pgdat, NR_ACTIVE_FILE) +
-		node_page_state(zone->zone_pgdat, NR_INACTIVE_FILE);
-	return cache - min(cache, sizes.cache) < sizes.size >> shift;
+	return cache - min(cache, sizes->cache);
 }
 
 /* From one page to the end of its pageblock, or until there are so many. Return: the next. */
@@ -397,11 +393,15 @@ static int cohort_tidy_once(void)
 	/* After a longer pause as many more: a dirty page waits no longer. */
 	unsigned long look = TIDY_LOOK * (tidy_pause / TIDY_PAUSE);
 	unsigned long end = jiffies + TIDY_TURN;
-	unsigned int heat = cohort_cache_few(READ_ONCE(cohort_area.zone), FEW_SHIFT - 1) ?
-			    0 : TIDY_HOT;
+	const struct zone *zone = READ_ONCE(cohort_area.zone);
+	struct cohort_pcpa_sizes sizes;
+	unsigned int heat = TIDY_HOT;
 	int moved = 0, out;
 	bool there;
 
+	cohort_pcpa_sizes(&sizes);
+	if (zone && cohort_cache_elsewhere(zone->zone_pgdat, &sizes) < sizes.size >> (FEW_SHIFT - 1))
+		heat = 0;
 	cohort_tidy_settle();
 	do {
 		LIST_HEAD(list);
@@ -484,6 +484,7 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 	static unsigned long barren[PULL_ANY + 1];
 	struct cohort_pcpa_sizes sizes;
 	enum pull pull = PULL_COLD;
+	unsigned long elsewhere;
 	unsigned int moved;
 	LIST_HEAD(list);
 
@@ -492,10 +493,11 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 	cohort_pcpa_sizes(&sizes);
 	if (sizes.free <= COHORT_AREA_KEEP)
 		return 0;
-	if (cohort_cache_few(zone, SCARCE_SHIFT))
+	elsewhere = cohort_cache_elsewhere(pgdat, &sizes);
+	if (elsewhere < sizes.size >> SCARCE_SHIFT)
 		pull = PULL_ANY;
-	else if (time_before(jiffies, READ_ONCE(barren[PULL_COLD])) &&
-		 cohort_cache_few(zone, FEW_SHIFT))
+	else if (elsewhere < sizes.size >> FEW_SHIFT &&
+		 time_before(jiffies, READ_ONCE(barren[PULL_COLD])))
 		pull = PULL_FILES;
 	if (time_before(jiffies, READ_ONCE(barren[pull])))
 		return 0;
