@@ -115,8 +115,6 @@ static void read_zones(const struct domain *d,
 /* Stalls and refaults are counted by the kernel for the machine only. */
 static void read_memory(const struct domain *d, struct memory *m)
 {
-	uint64_t file;
-
 	m->lower = 0;
 	if (slurp("/proc/vmstat", text, sizeof(text)) < 0)
 		fatal("lmkd: /proc/vmstat: %s", strerror(errno));
@@ -134,8 +132,9 @@ static void read_memory(const struct domain *d, struct memory *m)
 	m->free = vmstat_value(text, "nr_free_pages");
 	m->parked = vmstat_value(text, "nr_cohort_owned") +
 		    vmstat_value(text, "nr_cohort_reserved");
-	file = vmstat_value(text, "nr_file_pages");
-	m->file = file - vmstat_value(text, "nr_shmem");
+	/* As the driver counts: the swap cache is in the pages of files, and is none. */
+	m->file = vmstat_value(text, "nr_file_pages") - vmstat_value(text, "nr_shmem") -
+		  vmstat_value(text, "nr_swapcached");
 }
 
 static uint64_t max_protection(const char *list)
