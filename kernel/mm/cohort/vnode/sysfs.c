@@ -105,6 +105,17 @@ static unsigned long cohort_vnode_on_nodes(const struct cohort_vnode *vn, enum n
 	return pages;
 }
 
+/* The kernel counts shared memory and the swap cache as pages of files. */
+static unsigned long cohort_vnode_cache(const struct cohort_vnode *vn)
+{
+	unsigned long none = cohort_vnode_on_nodes(vn, NR_SHMEM);
+
+#ifdef CONFIG_SWAP
+	none += cohort_vnode_on_nodes(vn, NR_SWAPCACHE);
+#endif
+	return cohort_vnode_on_nodes(vn, NR_FILE_PAGES) - none;
+}
+
 static ssize_t cohort_vnode_nodes_show(struct kobject *kobj, struct kobj_attribute *attr,
 				       char *buf)
 {
@@ -159,7 +170,7 @@ VNODE_KB(free_kb, cohort_vnode_in_zones(vn, cohort_zone_free));
 VNODE_KB(parked_kb, cohort_vnode_in_zones(vn, cohort_zone_parked));
 VNODE_KB(lent_kb, (unsigned long)atomic_long_read(&vn->lent));
 VNODE_KB(anon_kb, cohort_vnode_on_nodes(vn, NR_ANON_MAPPED));
-VNODE_KB(file_kb, cohort_vnode_on_nodes(vn, NR_FILE_PAGES) - cohort_vnode_on_nodes(vn, NR_SHMEM));
+VNODE_KB(file_kb, cohort_vnode_cache(vn));
 
 static struct attribute *node_attrs[] = {
 	&cohort_vnode_nodes_attr.attr,
