@@ -485,15 +485,21 @@ struct cohort_block *cohort_pick_victim(struct cohort_room *room);
 bool cohort_unpick(struct cohort_room *room, struct cohort_block *blk);
 struct folio *cohort_get_single(struct page *page);
 bool cohort_isolate_page(struct page *page, struct list_head *list);
+unsigned int cohort_isolate_frames(unsigned long pfn, struct list_head *list);
 unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list);
 unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
 			     struct list_head *list, bool may_wait);
+unsigned int cohort_evacuate_unowned(struct zone *zone, unsigned long pfn, struct list_head *list);
 bool cohort_compact_block(struct cohort_room *room, bool may_wait,
 			  unsigned int *blocks, unsigned int *moved);
 unsigned int cohort_room_relieve(struct cohort_room *room, unsigned int most, bool full);
 unsigned int cohort_domain_compact(struct cohort_domain *dom, bool may_wait, unsigned int most);
 void cohort_compact_queue(struct cohort_domain *dom, unsigned int delay_ms);
 void cohort_compact_work(struct work_struct *work);
+
+/* core/unowned.c */
+unsigned int cohort_unowned_used(struct zone *zone, unsigned long pfn);
+bool cohort_unowned_pack(struct zone *zone, unsigned long *next, unsigned long end);
 
 /* How long a run may take that packs: other work waits for it, and so does suspend. */
 #define COHORT_PACK_TIME	HZ
@@ -506,6 +512,7 @@ void cohort_compact_work(struct work_struct *work);
 extern unsigned long cohort_headroom;	/* pages of whole blocks kept ready, all nodes */
 int cohort_pack_init(void);
 unsigned long cohort_whole(struct zone *zone);
+unsigned long cohort_zone_pieces(const struct zone *zone);
 unsigned long cohort_zone_headroom(struct zone *zone);
 bool cohort_blocks_short(struct zone *zone);
 bool cohort_node_excess(int nid);
@@ -527,6 +534,8 @@ void cohort_buddy_merge(struct zone *zone, struct page *page, unsigned int order
 void cohort_buddy_relink(struct zone *zone, struct page *page, unsigned int order);
 void cohort_buddy_rejoin(struct zone *zone, struct page *page, unsigned int order);
 struct page *cohort_buddy_remnant(struct zone *zone, unsigned int order);
+unsigned int cohort_buddy_pieces(struct zone *zone, unsigned long pfn, struct page **page,
+				 unsigned int want);
 /* Without it: */
 void cohort_buddy_free(struct page *page, unsigned int order);
 void cohort_buddy_give(struct page *page, unsigned int order);

@@ -245,17 +245,16 @@ bool cohort_isolate_page(struct page *page, struct list_head *list)
 }
 
 /**
- * cohort_isolate() - take a block's pages off the LRU
- * @blk: a picked block
+ * cohort_isolate_frames() - take pages of a block off the LRU
+ * @pfn: its first frame
  * @list: receives the folios, each with a reference; those of the LRU are
  *	counted as isolated
  *
  * Return: number of folios on @list.
  */
-unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
+unsigned int cohort_isolate_frames(unsigned long pfn, struct list_head *list)
 {
 	unsigned int i, nr = 0, pages = cohort_pages();
-	unsigned long pfn = cohort_block_slot(blk, pages);
 
 	for (i = 0; i < pages; i++) {
 		struct folio *folio = cohort_get_movable(pfn_to_page(pfn + i));
@@ -270,14 +269,29 @@ unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
 	return nr;
 }
 
+/**
+ * cohort_isolate() - take a picked block's pages off the LRU
+ * @blk: the block
+ * @list: receives the folios, as of cohort_isolate_frames()
+ *
+ * Return: number of folios on @list.
+ */
+unsigned int cohort_isolate(struct cohort_block *blk, struct list_head *list)
+{
+	return cohort_isolate_frames(cohort_block_slot(blk, cohort_pages()), list);
+}
+
 /*
  * Where pages that move go, a batch at a time: free pages of a room; and if they come
- * from another one, of one more block, and last of the fuller blocks of that room.  None
+ * from another one, of one more block, and last of the fuller blocks of that room.  If they
+ * have no owner, small pieces of the zone outside of their block, which begins at @pfn.  None
  * after @end: to unmap a page that thousands map takes milliseconds.
  */
 struct cohort_targets {
+	struct zone *zone;
 	struct cohort_room *room;
 	struct cohort_room *from;
+	unsigned long pfn;
 	unsigned long end;
 	bool grown;
 	struct page *page[COHORT_ROUND];
@@ -286,9 +300,12 @@ struct cohort_targets {
 
 static unsigned int cohort_targets_find(struct cohort_targets *to)
 {
-	struct zone *zone = to->room->zone;
-	unsigned int nr = cohort_room_take(to->room, to->page, COHORT_ROUND);
+	struct zone *zone = to->zone;
+	unsigned int nr;
 
+	if (!to->room)
+		return cohort_buddy_pieces(zone, to->pfn, to->page, COHORT_ROUND);
+	nr = cohort_room_take(to->room, to->page, COHORT_ROUND);
 	if (nr || !to->from)
 		return nr;
 	if (!to->grown)
@@ -301,7 +318,7 @@ static unsigned int cohort_targets_find(struct cohort_targets *to)
 static struct folio *cohort_target_take_noprof(struct folio *src, unsigned long private)
 {
 	struct cohort_targets *to = (struct cohort_targets *)private;
-	struct zone *zone = to->room->zone;
+	struct zone *zone = to->zone;
 
 	for (;;) {
 		struct page *page;
@@ -352,6 +369,25 @@ static unsigned int cohort_targets_fill(struct cohort_targets *to, struct list_h
 	return moved;
 }
 
+static unsigned int cohort_evacuate_to(struct cohort_targets *to, struct list_head *list,
+				       bool may_wait)
+{
+	struct folio *folio, *next;
+	LIST_HEAD(wait);
+	unsigned int moved;
+
+	to->end = jiffies + COHORT_MOVE_TIME;
+	list_for_each_entry_safe(folio, next, list, lru)
+		if (may_wait && cohort_lock_is_short(folio))
+			list_move_tail(&folio->lru, &wait);
+	moved = cohort_targets_fill(to, &wait, MIGRATE_SYNC_LIGHT);
+	moved += cohort_targets_fill(to, list, MIGRATE_ASYNC);
+	if (to->nr)
+		cohort_buddy_free_bulk(to->zone, to->page, to->nr);
+	count_vm_events(COHORT_MIGRATE, moved);
+	return moved;
+}
+
 /**
  * cohort_evacuate() - move isolated folios into free pages of a room
  * @room: the room
@@ -367,20 +403,24 @@ static unsigned int cohort_targets_fill(struct cohort_targets *to, struct list_h
 unsigned int cohort_evacuate(struct cohort_room *room, struct cohort_room *from,
 			     struct list_head *list, bool may_wait)
 {
-	struct cohort_targets to = { .room = room, .from = from, .end = jiffies + COHORT_MOVE_TIME };
-	struct folio *folio, *next;
-	LIST_HEAD(wait);
-	unsigned int moved;
+	struct cohort_targets to = { .zone = room->zone, .room = room, .from = from };
 
-	list_for_each_entry_safe(folio, next, list, lru)
-		if (may_wait && cohort_lock_is_short(folio))
-			list_move_tail(&folio->lru, &wait);
-	moved = cohort_targets_fill(&to, &wait, MIGRATE_SYNC_LIGHT);
-	moved += cohort_targets_fill(&to, list, MIGRATE_ASYNC);
-	if (to.nr)
-		cohort_buddy_free_bulk(room->zone, to.page, to.nr);
-	count_vm_events(COHORT_MIGRATE, moved);
-	return moved;
+	return cohort_evacuate_to(&to, list, may_wait);
+}
+
+/**
+ * cohort_evacuate_unowned() - move isolated folios that have no owner into small pieces
+ * @zone: their zone
+ * @pfn: first frame of the block they are in
+ * @list: isolated folios; empty on return
+ *
+ * Return: number of folios moved.
+ */
+unsigned int cohort_evacuate_unowned(struct zone *zone, unsigned long pfn, struct list_head *list)
+{
+	struct cohort_targets to = { .zone = zone, .pfn = pfn };
+
+	return cohort_evacuate_to(&to, list, true);
 }
 
 /**

@@ -3,7 +3,8 @@
  * A supply of whole blocks.  One worker a node packs the holes that blocks have,
  * so that whole ones come home, before domains, I/O buffers and huge pages look for
  * them in vain.  kswapd makes blocks that packing cannot: the headroom raises its
- * target, and not the zone's watermarks, by which low memory killers decide.
+ * target, and not the zone's watermarks, by which low memory killers decide.  Last come
+ * blocks that have no owner (unowned.c).
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
@@ -52,6 +53,9 @@
  *	whole blocks are to be made all the same
  * @vain: runs in a row after which it was still too much; with COHORT_PACK_DEFER of them,
  *	what many processes have a little of each is given up, too
+ * @unowned: frame in each zone at which the search for blocks without an owner goes on
+ * @unowned_next: the same as @next for these blocks
+ * @unowned_fails: runs in a row that made none of them whole
  */
 struct cohort_packer {
 	struct work_struct work;
@@ -60,6 +64,9 @@ struct cohort_packer {
 	unsigned int fails;
 	unsigned long relief;
 	unsigned int vain;
+	unsigned long unowned[MAX_NR_ZONES];
+	unsigned long unowned_next;
+	unsigned int unowned_fails;
 };
 
 unsigned long cohort_headroom __read_mostly = COHORT_HEADROOM_OF_MEMORY;
@@ -73,6 +80,23 @@ static unsigned long cohort_in_pieces(const struct zone *zone, unsigned int o)
 	for (; o < NR_PAGE_ORDERS; o++)
 		/* A stale count costs one wakeup too many or too few. */
 		nr += data_race(zone->free_area[o].nr_free) << o;
+	return nr;
+}
+
+/**
+ * cohort_zone_pieces() - free pages of a zone that are in pieces smaller than a block
+ * @zone: the zone
+ *
+ * Free pages that have an owner are not counted, those of all migrate types are.
+ */
+unsigned long cohort_zone_pieces(const struct zone *zone)
+{
+	unsigned int order = cohort_block_order();
+	unsigned long nr = 0;
+
+	while (order--)
+		/* A stale count costs one look too many or too few. */
+		nr += data_race(zone->free_area[order].nr_free) << order;
 	return nr;
 }
 
@@ -437,6 +461,40 @@ static unsigned int cohort_pack_relieve(int nid, enum cohort_look_for what, unsi
 	return nr;
 }
 
+/* When the next run may be, after one that brought @home blocks. */
+static unsigned long cohort_pack_after(unsigned int *fails, unsigned int home)
+{
+	*fails = home ? 0 : min(*fails + 1, COHORT_PACK_DEFER);
+	return jiffies + (HZ / 20 << *fails);
+}
+
+/* Blocks without an owner, where those of owners do not bring enough. */
+static unsigned int cohort_pack_unowned(struct cohort_packer *packer, unsigned long end)
+{
+	struct zone *zone = NODE_DATA(packer->nid)->node_zones;
+	unsigned int rounds = COHORT_PACK_ROUNDS, home = 0;
+	bool looked = false;
+	int i;
+
+	if (time_before(jiffies, packer->unowned_next))
+		return 0;
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		/* Those of a higher zone are of no use for what must be in a lower one. */
+		while (populated_zone(&zone[i]) && rounds && time_before(jiffies, end) &&
+		       cohort_packing() && cohort_node_short(packer->nid, i - 1) >= 0) {
+			looked = true;
+			if (!cohort_unowned_pack(&zone[i], &packer->unowned[i], end))
+				break;
+			rounds--;
+			home++;
+		}
+	}
+	count_vm_events(COHORT_PACK, home);
+	if (looked)
+		packer->unowned_next = cohort_pack_after(&packer->unowned_fails, home);
+	return home;
+}
+
 static unsigned int cohort_pack_run(struct cohort_packer *packer, bool excess)
 {
 	unsigned int rounds = COHORT_PACK_ROUNDS, home = 0;
@@ -453,14 +511,7 @@ static unsigned int cohort_pack_run(struct cohort_packer *packer, bool excess)
 		cohort_domain_put(room->dom);
 		cond_resched();
 	}
-	return home;
-}
-
-/* When the next run may be, after one that brought @home blocks. */
-static unsigned long cohort_pack_after(unsigned int *fails, unsigned int home)
-{
-	*fails = home ? 0 : min(*fails + 1, COHORT_PACK_DEFER);
-	return jiffies + (HZ / 20 << *fails);
+	return home + cohort_pack_unowned(packer, end);
 }
 
 /*
@@ -539,6 +590,7 @@ int cohort_pack_init(void)
 		packer->nid = nid;
 		packer->next = jiffies;
 		packer->relief = jiffies;
+		packer->unowned_next = jiffies;
 		WRITE_ONCE(cohort_packers[nid], packer);
 	}
 	return 0;

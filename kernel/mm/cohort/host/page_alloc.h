@@ -10,6 +10,9 @@
 /* Free blocks looked at for one whose slot has no owner. */
 #define COHORT_REMNANT_TRIES	8
 
+/* Pieces of a list that are of a block that is being emptied, before larger ones are taken. */
+#define COHORT_OWN_PIECES	8
+
 /**
  * cohort_buddy_has() - would a block of this order be found?
  * @zone: zone to look in
@@ -93,6 +96,59 @@ struct page *cohort_buddy_remnant(struct zone *zone, unsigned int order)
 		return page;
 	}
 	return NULL;
+}
+
+/**
+ * cohort_buddy_pieces() - single pages of free pieces smaller than a block
+ * @zone: the zone
+ * @pfn: first frame of a block whose own pieces are no place
+ * @page: receives the pages
+ * @want: how many at most
+ *
+ * The smallest pieces come first, and from the end of @page on: a magazine is used that way.
+ * Pageblocks of what cannot be moved are left alone, since that needs their pieces.
+ *
+ * Return: number of pages; 0 also where no more than the min watermark is free.
+ */
+unsigned int cohort_buddy_pieces(struct zone *zone, unsigned long pfn, struct page **page,
+				 unsigned int want)
+{
+	int order, low, i, own, nr = 0;
+	struct page *piece, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	if (!cohort_mark_ok(zone, min_wmark_pages(zone) + want, zone_idx(zone)))
+		goto out;
+	for (order = 0; order < (int)cohort_block_order(); order++) {
+		struct list_head *list = &zone->free_area[order].free_list[MIGRATE_MOVABLE];
+
+		own = 0;
+		list_for_each_entry_safe(piece, next, list, buddy_list) {
+			if (nr == want)
+				goto out;
+			if ((page_to_pfn(piece) ^ pfn) < cohort_pages()) {
+				if (own++ == COHORT_OWN_PIECES)
+					break;
+				/* Not in the way of the next batch. */
+				list_move_tail(&piece->buddy_list, list);
+				continue;
+			}
+			low = min(order, ilog2(want - nr));
+			page_del_and_expand(zone, piece, low, order, MIGRATE_MOVABLE);
+			for (i = 0; i < 1 << low; i++)
+				page[nr++] = piece + i;
+			/* What is left of it is in smaller ones. */
+			if (low < order) {
+				order = low - 1;
+				break;
+			}
+		}
+	}
+out:
+	spin_unlock_irqrestore(&zone->lock, flags);
+	cohort_pages_reverse(page, nr);
+	return nr;
 }
 
 /**
