@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cohort.errors import CohortError
 from cohort.paths import ROOT
 from cohort.results import catalogue
 from cohort.results.catalogue import BY_NAME, METRICS, Metric
-from cohort.results.frames import in_small_pages, unusable_index
+from cohort.results.frames import cache_pages, in_small_pages, unusable_index
 from cohort.results.metrics import compute_metrics
 from cohort.results.series import compute_series
 
@@ -182,6 +183,12 @@ def test_every_metric_of_a_small_run() -> None:
     }
     assert metrics == pytest.approx(expected)
     assert list(metrics) == [metric.name for metric in METRICS]
+
+
+def test_the_swap_cache_is_no_page_cache() -> None:
+    vm = pd.DataFrame({"nr_file_pages": [512, 768], "nr_swapcached": [12, 500]})
+    assert cache_pages(vm).tolist() == [500, 268]
+    assert cache_pages(vm[["nr_file_pages"]]).tolist() == [512, 768]
 
 
 def test_sizes_of_reclaim_and_orders_of_allocations() -> None:

@@ -346,6 +346,15 @@ def all_free_pages(vm: pd.DataFrame) -> Floats:
     return _sum_of(vm, ("nr_free_pages", "nr_cohort_free"))
 
 
+def cache_pages(vm: pd.DataFrame) -> Floats:
+    """Per sample, page cache with shared memory.
+
+    The kernel counts the swap cache as pages of files, too: anonymous memory, which cannot be
+    dropped, and most of which `nr_anon_pages` has as well.
+    """
+    return _sum_of(vm, ("nr_file_pages",)) - _sum_of(vm, ("nr_swapcached",))
+
+
 def _sum_of(vm: pd.DataFrame, counters: Sequence[str]) -> Floats:
     """Those of these counters that the kernel has, added up."""
     there = [name for name in counters if name in vm.columns]

@@ -11,6 +11,7 @@ from cohort.results.frames import (
     Floats,
     Frames,
     all_free_pages,
+    cache_pages,
     find_us,
     kill_chain,
     parked_pages,
@@ -57,7 +58,7 @@ def _samples(frames: Frames) -> Series:
     pages = {
         "free_mb": all_free_pages(vm),
         "parked_mb": parked_pages(vm),
-        "file_mb": vm.get("nr_file_pages", none).to_numpy(dtype=float),
+        "file_mb": cache_pages(vm),
         "anon_mb": vm.get("nr_anon_pages", none).to_numpy(dtype=float),
     }
     series |= {name: _rounded(counts * frames.page_size / MIB) for name, counts in pages.items()}

@@ -51,10 +51,10 @@ COMPACTION = {
 MEMORY = {
     "free": ("nr_free_pages",),
     "parked": PARKED,
-    "page cache": ("nr_file_pages",),
+    "page cache": ("nr_inactive_file", "nr_active_file"),
     "anonymous": ("nr_anon_pages",),
 }
-"""Like RECLAIM, of pages that are shown in bytes."""
+"""Like RECLAIM, of pages that are shown in bytes. In `nr_file_pages` is the swap cache, too."""
 
 _ALL_ORDERS = (0, *ORDERS)
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import Frames, all_free_pages
+from cohort.results.frames import Frames, all_free_pages, cache_pages
 from cohort.units import MIB
 
 _TICKS_PER_S = 100  # of /proc/stat
@@ -15,7 +15,6 @@ _FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")
 
 _MEMORY: dict[str, tuple[str, ...]] = {
     "anon_mb_mean": ("nr_anon_pages",),
-    "file_mb_mean": ("nr_file_pages",),
     "swapped_mb_mean": ("nr_zspages",),
     "kernel_mb_mean": (
         *("nr_slab_reclaimable", "nr_slab_unreclaimable"),
@@ -72,6 +71,7 @@ def _memory(frames: Frames) -> dict[str, Number]:
     values: dict[str, Number] = {
         name: _mb(vm, counters, frames.page_size) for name, counters in _MEMORY.items()
     }
+    values["file_mb_mean"] = float(cache_pages(vm).mean()) * frames.page_size / MIB
     if not frames.ram_pages:
         return values
     free = float(all_free_pages(vm).mean()) * frames.page_size / MIB
