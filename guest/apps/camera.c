@@ -66,7 +66,7 @@ static void look(struct camera_cost *c)
 	c->stalls = vmstat_value(text, "allocstall_normal") +
 		    vmstat_value(text, "allocstall_movable") +
 		    vmstat_value(text, "allocstall_dma32");
-	c->file = vmstat_value(text, "nr_file_pages") - vmstat_value(text, "nr_shmem");
+	c->file = vmstat_cache(text);
 	c->free = vmstat_value(text, "nr_free_pages");
 	c->in_kb = vmstat_value(text, "pgpgin");
 	c->out_kb = vmstat_value(text, "pgpgout");

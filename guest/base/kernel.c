@@ -92,6 +92,15 @@ uint64_t vmstat_value(const char *text, const char *name)
 	return 0;
 }
 
+/* The counters are read one after the other, and lag: the rest may be less than nothing. */
+uint64_t vmstat_cache(const char *text)
+{
+	uint64_t file = vmstat_value(text, "nr_file_pages");
+	uint64_t none = vmstat_value(text, "nr_shmem") + vmstat_value(text, "nr_swapcached");
+
+	return file > none ? file - none : 0;
+}
+
 uint64_t read_vmstat(const char *name)
 {
 	static char text[16384];

@@ -29,6 +29,9 @@ bool storage_appears(const char *dev);
 int cgroup_make(const char *name, const char *controller);
 void set_adj(int pid, int adj);
 uint64_t vmstat_value(const char *text, const char *name);
+
+/* Page cache, in pages: in nr_file_pages are shared memory and the swap cache, too. */
+uint64_t vmstat_cache(const char *text);
 uint64_t read_vmstat(const char *name);
 
 #endif

@@ -44,7 +44,7 @@ static void look(struct memory_state *m)
 	if (slurp("/proc/vmstat", text, sizeof(text)) < 0)
 		fatal("cannot read /proc/vmstat: %s", strerror(errno));
 	m->free = vmstat_value(text, "nr_free_pages");
-	m->file = vmstat_value(text, "nr_file_pages") - vmstat_value(text, "nr_shmem");
+	m->file = vmstat_cache(text);
 	m->in_kb = vmstat_value(text, "pgpgin");
 	m->out_kb = vmstat_value(text, "pgpgout");
 }

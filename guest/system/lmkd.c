@@ -132,9 +132,7 @@ static void read_memory(const struct domain *d, struct memory *m)
 	m->free = vmstat_value(text, "nr_free_pages");
 	m->parked = vmstat_value(text, "nr_cohort_owned") +
 		    vmstat_value(text, "nr_cohort_reserved");
-	/* As the driver counts: the swap cache is in the pages of files, and is none. */
-	m->file = vmstat_value(text, "nr_file_pages") - vmstat_value(text, "nr_shmem") -
-		  vmstat_value(text, "nr_swapcached");
+	m->file = vmstat_cache(text);
 }
 
 static uint64_t max_protection(const char *list)

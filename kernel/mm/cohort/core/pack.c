@@ -87,16 +87,18 @@ static unsigned long cohort_in_pieces(const struct zone *zone, unsigned int o)
  * cohort_zone_pieces() - free pages of a zone that are in pieces smaller than a block
  * @zone: the zone
  *
- * Free pages that have an owner are not counted, those of all migrate types are.
+ * Free pages that have an owner are not counted, nor pieces of an order of which none is in a
+ * movable pageblock.
  */
-unsigned long cohort_zone_pieces(const struct zone *zone)
+unsigned long cohort_zone_pieces(struct zone *zone)
 {
 	unsigned int order = cohort_block_order();
 	unsigned long nr = 0;
 
 	while (order--)
-		/* A stale count costs one look too many or too few. */
-		nr += data_race(zone->free_area[order].nr_free) << order;
+		if (!free_area_empty(&zone->free_area[order], MIGRATE_MOVABLE))
+			/* A stale count costs one look too many or too few. */
+			nr += data_race(zone->free_area[order].nr_free) << order;
 	return nr;
 }
 
@@ -479,9 +481,12 @@ static unsigned int cohort_pack_unowned(struct cohort_packer *packer, unsigned l
 	if (time_before(jiffies, packer->unowned_next))
 		return 0;
 	for (i = 0; i < MAX_NR_ZONES; i++) {
+		/* A zone that is all reserve brings none. */
+		if (zone_managed_pages(&zone[i]) <= zone[i].lowmem_reserve[ZONE_NORMAL])
+			continue;
 		/* Those of a higher zone are of no use for what must be in a lower one. */
-		while (populated_zone(&zone[i]) && rounds && time_before(jiffies, end) &&
-		       cohort_packing() && cohort_node_short(packer->nid, i - 1) >= 0) {
+		while (rounds && time_before(jiffies, end) && cohort_packing() &&
+		       cohort_node_short(packer->nid, i - 1) >= 0) {
 			looked = true;
 			if (!cohort_unowned_pack(&zone[i], &packer->unowned[i], end))
 				break;

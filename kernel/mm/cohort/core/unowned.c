@@ -44,6 +44,9 @@ static bool cohort_looks_movable(struct page *page)
 	unsigned long flags = READ_ONCE(page->flags);
 	int refs = page_count(page);
 
+	/* What a slab has in this place may look like a driver's mark. */
+	if (PageSlab(page))
+		return false;
 	if (__PageMovable(page))
 		return !(flags & BIT(PG_isolated));
 	if (!(flags & BIT(PG_lru)) || refs >= GUP_PIN_COUNTING_BIAS)

@@ -108,12 +108,14 @@ static unsigned long cohort_vnode_on_nodes(const struct cohort_vnode *vn, enum n
 /* The kernel counts shared memory and the swap cache as pages of files. */
 static unsigned long cohort_vnode_cache(const struct cohort_vnode *vn)
 {
+	unsigned long file = cohort_vnode_on_nodes(vn, NR_FILE_PAGES);
 	unsigned long none = cohort_vnode_on_nodes(vn, NR_SHMEM);
 
 #ifdef CONFIG_SWAP
 	none += cohort_vnode_on_nodes(vn, NR_SWAPCACHE);
 #endif
-	return cohort_vnode_on_nodes(vn, NR_FILE_PAGES) - none;
+	/* The counts lag, each by itself. */
+	return file - min(file, none);
 }
 
 static ssize_t cohort_vnode_nodes_show(struct kobject *kobj, struct kobj_attribute *attr,
