@@ -229,7 +229,7 @@ static struct kunit_case cohort_unowned_test_cases[] = {
 	KUNIT_CASE_SLOW(cohort_unowned_test_no_time),
 	KUNIT_CASE_SLOW(cohort_unowned_test_any_start),
 	KUNIT_CASE_SLOW(cohort_unowned_test_pieces),
-	KUNIT_CASE(cohort_unowned_test_min_mark),
+	KUNIT_CASE_SLOW(cohort_unowned_test_min_mark),
 	KUNIT_CASE(cohort_unowned_test_others),
 	KUNIT_CASE_SLOW(cohort_unowned_test_pinned),
 	{}
