@@ -512,7 +512,6 @@ bool cohort_unowned_pack(struct zone *zone, unsigned long *next, unsigned long e
 extern unsigned long cohort_headroom;	/* pages of whole blocks kept ready, all nodes */
 int cohort_pack_init(void);
 unsigned long cohort_whole(struct zone *zone);
-unsigned long cohort_zone_pieces(struct zone *zone);
 unsigned long cohort_zone_headroom(struct zone *zone);
 bool cohort_blocks_short(struct zone *zone);
 bool cohort_node_excess(int nid);

@@ -83,25 +83,6 @@ static unsigned long cohort_in_pieces(const struct zone *zone, unsigned int o)
 	return nr;
 }
 
-/**
- * cohort_zone_pieces() - free pages of a zone that are in pieces smaller than a block
- * @zone: the zone
- *
- * Free pages that have an owner are not counted, nor pieces of an order of which none is in a
- * movable pageblock.
- */
-unsigned long cohort_zone_pieces(struct zone *zone)
-{
-	unsigned int order = cohort_block_order();
-	unsigned long nr = 0;
-
-	while (order--)
-		if (!free_area_empty(&zone->free_area[order], MIGRATE_MOVABLE))
-			/* A stale count costs one look too many or too few. */
-			nr += data_race(zone->free_area[order].nr_free) << order;
-	return nr;
-}
-
 /* What the lists have more than the count of free pages: it is without isolated ones. */
 static unsigned long cohort_zone_isolated(struct zone *zone)
 {

@@ -133,10 +133,26 @@ static bool cohort_unowned_empty(struct zone *zone, unsigned long pfn, unsigned 
 	return cohort_unowned_whole(pfn);
 }
 
+/*
+ * Free pages in pieces smaller than a block.  Those of all migrate types are counted, but of
+ * orders only of which one is in a movable pageblock.
+ */
+static unsigned long cohort_unowned_pieces(struct zone *zone)
+{
+	unsigned int order = cohort_block_order();
+	unsigned long nr = 0;
+
+	while (order--)
+		if (!free_area_empty(&zone->free_area[order], MIGRATE_MOVABLE))
+			/* A stale count costs one look too many or too few. */
+			nr += data_race(zone->free_area[order].nr_free) << order;
+	return nr;
+}
+
 /* Some pieces are the block's own, or of pageblocks of what cannot be moved. */
 static bool cohort_unowned_room(struct zone *zone)
 {
-	return cohort_zone_pieces(zone) >= 2 * cohort_pages() &&
+	return cohort_unowned_pieces(zone) >= 2 * cohort_pages() &&
 	       cohort_mark_ok(zone, min_wmark_pages(zone) + cohort_pages(), zone_idx(zone));
 }
 
