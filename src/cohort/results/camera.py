@@ -7,7 +7,7 @@ import pandas as pd
 
 from cohort.results.catalogue import METRICS
 from cohort.results.experiments import Number
-from cohort.results.frames import Frames, find_us, piece_pages, piece_shares
+from cohort.results.frames import Frames, cache_pages, find_us, piece_pages, piece_shares
 from cohort.units import MIB, PAGE
 
 CAMERA_GROUP = "Camera and its neighbours"
@@ -125,7 +125,7 @@ def _phone(frames: Frames, first: int) -> dict[str, Number]:
         return {}
     spent = vm[["pgpgin", "pgpgout"]].iloc[-1] - vm[["pgpgin", "pgpgout"]].iloc[0]
     return {
-        "page_cache_mb_mean": _mb(vm["nr_file_pages"] - vm["nr_shmem"], frames.page_size),
+        "page_cache_mb_mean": _mb(cache_pages(vm) - vm["nr_shmem"], frames.page_size),
         "flash_read_mb": float(spent["pgpgin"]) / _KB_PER_MB,
         "flash_write_mb": float(spent["pgpgout"]) / _KB_PER_MB,
     }
