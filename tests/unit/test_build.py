@@ -178,3 +178,26 @@ def test_a_tree_without_cohort_says_what_puts_it_on(
     assert f"hint: cohort kernel patch --tree {tree}\n" in done.stderr
     stock = config.merge(KernelSpec.variant("stock").configs)
     build.check_patched(tree, stock)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "depends"),
+    [
+        ("a.c", "int x;\n", "1"),
+        ("a.c", 'asm(".incbin \\"picture\\"");\n', ""),
+        ("a.S", "nop\n", ""),
+        ("--version", "", ""),
+    ],
+)
+def test_ccache_believes_make_but_not_of_what_incbin_brings_in(
+    name: str, text: str, depends: str, tmp_path: Path
+) -> None:
+    """It gave out an object with the picture of before: no list of headers has it."""
+    ccache = tmp_path / "ccache"
+    ccache.write_text('#!/bin/sh\necho "$CCACHE_DEPEND" "$@"\n')
+    ccache.chmod(0o755)
+    if text:
+        (tmp_path / name).write_text(text)
+    env = {**host.environment(), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    argv = ["sh", str(build.CACHED_CC), "gcc", "-c", name]
+    assert host.run(argv, cwd=tmp_path, env=env).stdout == f"{depends} gcc -c {name}\n"

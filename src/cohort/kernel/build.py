@@ -28,6 +28,8 @@ FEATURE = "mm/cohort"
 STEPS = 1760
 PAGES_16K = "pages16k"  # the fragment that makes pages of 16 KiB
 ERROR_LINES = 12
+CACHED_CC = Path(__file__).with_name("cached_cc.sh")
+"""The compiler's cache in front of a compiler."""
 KEPT_S = 7 * 86400.0
 """How long a copy stays that no command asks for: longer than any command runs."""
 
@@ -257,7 +259,7 @@ def tools(arch: Arch) -> tuple[str, ...]:
 
 def make_command(tree: Path, out: Path, arch: Arch) -> list[str]:
     """Make without its targets; MissingTool for what it would miss half way."""
-    cc = f"ccache {arch.cc}" if host.find("ccache") else arch.cc
+    cc = f"sh {CACHED_CC} {arch.cc}" if host.find("ccache") else arch.cc
     host.need_all(tools(arch))
     return [
         *(str(host.need("make")), "-C", str(tree), f"O={out}", f"ARCH={arch.make}", f"CC={cc}"),
