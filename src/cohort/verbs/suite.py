@@ -77,6 +77,7 @@ def command(
     that fails under all policies is no difference: exit code 1 says that there is one. What the
     guests said stays in out/suites/runs. The kernel's own tests are those of --tree.
     """
+    from cohort.kernel import source
     from cohort.policy import load_policies
     from cohort.suites import ci, selftests
     from cohort.suites import root as roots
@@ -99,10 +100,13 @@ def command(
     for policy in loaded:
         machine.check(policy)
     check_columns(loaded, disk=rootfs == "debian")
+    if tree is not None:
+        source.read_release(source.for_make(tree))
     make_room(junit, ktap)
-    roots.check_makes(rootfs, suite)
-    selftests.check_tools(suite.selftests)
     with engine(cluster, verify_share, repeats=suite.deterministic) as where:
+        # What is wrong with the command is told before what the machine lacks.
+        roots.check_makes(rootfs, suite)
+        selftests.check_tools(suite.selftests)
         outcomes = _run(suite, loaded, specs, rootfs, machine, where)
     # Before anything is printed: the reader of that may have gone away.
     if junit is not None:
