@@ -437,6 +437,7 @@ def meta_of(plan: Plan, started: datetime, ended: Ended) -> dict[str, Any]:
         "kernel_configs": list(spec.kernel_spec.configs),
         "tree": None if spec.kernel_spec.tree is None else str(spec.kernel_spec.tree.resolve()),
         "config": spec.config,
+        "change": [f"{key}={value}" for key, value in spec.change],
         "versions": {
             "qemu": plan.identity["qemu"],
             "gcc": host.version("gcc"),

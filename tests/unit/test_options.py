@@ -1,16 +1,19 @@
 """Options of the verbs: one word, one thing."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
 
-from cohort import host
+from cohort import host, runs
 from cohort.cli import cohort
 from cohort.errors import Failed
+from cohort.results.rundir import RunDir
+from cohort.run_check import check_run
+from cohort.run_spec import RunSpec
 from cohort.verbs.run import show
 from tests_support import Outcome
 
@@ -227,3 +230,46 @@ def test_a_share_of_runs_that_do_not_repeat_is_told(
     done = cohort(*f"{words} --cluster tcp://a:1 {share}".split())
     assert (done.code, "stopped here" in done.stderr) == (1, True)
     assert done.stderr.count("no run is made twice") == told
+
+
+@pytest.mark.usefixtures("own_out")
+def test_a_number_of_the_workload_is_changed_for_a_run(
+    cohort: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is, a report's map of memory has a stop for every eighth of a run."""
+    asked: list[RunSpec] = []
+
+    def made(specs: Sequence[RunSpec], *_: object) -> list[RunDir]:
+        asked.extend(specs)
+        raise Failed("seen")
+
+    monkeypatch.setattr(runs, "execute_matrix", made)
+    words = ("--change", "maps.count=400", "--change", "lmkd.poll_ms=50")
+    for verb in (("run", "none"), ("compare", "none")):
+        assert cohort(*verb, *words).code == 1
+    assert [x.change for x in asked] == [(("lmkd.poll_ms", 50), ("maps.count", 400))] * 2
+    assert "\nset maps 400\n" in check_run(asked[0]).conf
+    for word, said in (
+        ("maps.count", "--change maps.count: not KEY=NUMBER"),
+        ("maps.count=some", "--change maps.count=some: not KEY=NUMBER"),
+        ("maps.count=9", "--change maps.count= is there twice, 400 and 9"),
+    ):
+        refused = cohort("run", "none", *words, "--change", word)
+        assert refused.code == 2
+        assert said in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("maps.no=1", "maps.no: there is no such number to change"),
+        ("maps.count=-1", "maps.count.value: Input should be greater than or equal to 0"),
+    ],
+)
+def test_a_change_is_as_the_file_may_be(
+    word: str, said: str, own_out: Path, cohort: Callable[..., Outcome]
+) -> None:
+    refused = cohort("run", "none", "--change", word)
+    assert refused.code == 2
+    assert said in refused.stderr
+    assert not (own_out / "kernel").exists()

@@ -57,6 +57,7 @@ def test_what_cannot_be_had_again_is_refused(
     assert "policies/none.toml says something else" in refused(policy_id="0")
     assert "mine is no policy of policies/" in refused(policy="mine")
     assert "was run with --append 'a b'" in refused(cmdline=["a b"])
+    assert "was run with --change maps.count=9" in refused(change=["maps.count=9"])
     assert "was run with --config base,x86_64,lab" in refused(config="base,x86_64,lab")
     assert "none-s1 was run with --tree /vendor, which is in no commit" in refused(tree="/vendor")
     assert "mine is no workload of workloads/" in refused(workload="mine")

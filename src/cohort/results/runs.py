@@ -33,16 +33,16 @@ OF_GUESTS = ("guest_id", "qemu")
 ONE_BUILD = ("commit", *OF_KERNELS, *OF_GUESTS)
 """What all runs of a table that is kept have in common, whatever they run."""
 
-ASKED = {"cmdline": "--append", "config": "--config"}
-"""Of a run alone, and not of its policy: words on the command line and fragments of the kernel, and
-the options that ask for them."""
+ASKED = {"cmdline": "--append", "config": "--config", "change": "--change"}
+"""Of a run alone, and not of its policy: words on the command line, fragments of the kernel and
+numbers of the workload, and the options that ask for them."""
 MUST_MATCH = ("workload", *ONE_PHONE, *OF_GUESTS, *ASKED)
 """Keys of meta.json that runs in one table have in common, whichever kernels their policies name.
 """
 KINDS = {
     **dict.fromkeys(("arch", "accel", "workload_digest", "guest_id", "kernel_id", "qemu"), str),
     **dict.fromkeys(("page_size", "memory_mb", "cpus", "launches"), int),
-    **dict.fromkeys(("cmdline", "policy_cmdline", "kernel_configs"), list),
+    **dict.fromkeys(("cmdline", "policy_cmdline", "kernel_configs", "change"), list),
     **dict.fromkeys(("versions", "storage"), dict),
 }
 """What a meta.json has there, if it does."""

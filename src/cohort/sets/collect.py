@@ -214,6 +214,9 @@ def _check_policy(result: Result) -> None:
     if meta.get("cmdline"):
         words = shlex.join(meta["cmdline"])
         raise UsageError(f"{_of(result)} was run with --append {words}", "make that a policy")
+    if meta.get("change"):
+        words = " ".join(f"--change {shlex.quote(word)}" for word in meta["change"])
+        raise UsageError(f"{_of(result)} was run with {words}", "make that a workload")
     if config := meta.get("config"):
         raise UsageError(f"{_of(result)} was run with --config {config}", "leave that out")
 

@@ -183,6 +183,32 @@ SEEDS = _seeds("1", "")
 STUDY_SEEDS = _seeds(None, " [default: the study's]")
 
 
+def _changes(
+    context: click.Context, parameter: click.Parameter, given: Sequence[str]
+) -> tuple[tuple[str, int], ...]:
+    """The numbers by their keys, in the order of these: one run is one, however it is asked for."""
+    changes: dict[str, int] = {}
+    for text in given:
+        key, _, number = text.partition("=")
+        try:
+            value = int(number)
+        except ValueError:
+            raise UsageError(f"--change {text}: not KEY=NUMBER", _LIKE_CHANGE) from None
+        if changes.setdefault(key, value) != value:
+            raise UsageError(f"--change {key}= is there twice, {changes[key]} and {value}")
+    return tuple(sorted(changes.items()))
+
+
+_LIKE_CHANGE = "like --change maps.count=200, with a key of the workload's file"
+CHANGE = click.option(
+    "--change",
+    multiple=True,
+    metavar="KEY=NUMBER",
+    callback=_changes,
+    help="Another number of the workload, by its key in the file: lmkd.poll_ms=50.",
+)
+
+
 def of_machine(command: Command) -> Command:
     """The options that say which machine is emulated."""
     return ARCH(PAGE_SIZE(command))
@@ -200,6 +226,8 @@ def of_results(command: Command) -> Command:
 
 def of_runs(command: Command) -> Command:
     """The options that say what is run, how often, on what, and for how long."""
-    for option in reversed((WORKLOAD, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, JOBS, of_results)):
+    for option in reversed(
+        (WORKLOAD, CHANGE, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, JOBS, of_results)
+    ):
         command = option(command)
     return command
