@@ -212,9 +212,9 @@ def test_it_compiles_inside_the_tree(words: str, copied_tree: Path) -> None:
     compile_all(inside, copied_tree, requests(words, "x86_64"))
 
 
-@pytest.mark.parametrize("pages", at_night(PAGES, 0))
+@pytest.mark.parametrize("pages", at_night(PAGES, 1))
 def test_it_compiles_for_larger_pages(pages: str, tree: Path) -> None:
-    """On arm64; with 4 KiB pages it is booted, see test_vnode.py."""
+    """On arm64; with 4 KiB pages it is booted at night, see test_vnode.py."""
     out = paths.made("builds", "arm64")
     wanted = requests(PAGES[pages], "arm64")
     wanted[f"CONFIG_ARM64_{pages.upper()}_PAGES"] = config.Request("y", pages)

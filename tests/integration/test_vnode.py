@@ -13,7 +13,7 @@ from cohort.policy import load_policy
 from cohort.results.rundir import RunDir
 from cohort.results.runs import measure
 from cohort.run_spec import RunSpec
-from tests_support import SmallGuest, claims_of, small_guest
+from tests_support import SmallGuest, at_night, claims_of, small_guest
 
 pytestmark = pytest.mark.integration
 
@@ -26,7 +26,7 @@ PRESSED = 32
 EITHER = pytest.mark.parametrize("default", ["trusted", "untrusted"])
 
 
-@pytest.fixture(scope="module", params=ARCHES)
+@pytest.fixture(scope="module", params=at_night(ARCHES, 1))
 def guest(
     request: pytest.FixtureRequest,
     kernel: Callable[..., Kernel],
