@@ -247,7 +247,7 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
 			cohort_sweep(pgdat, sc);
 	} else if (gfp_migratetype(sc->gfp_mask) != MIGRATE_MOVABLE &&
 		   sc->nr_reclaimed < sc->nr_to_reclaim &&
-		   (cohort_region_room(pgdat->node_id, sc->reclaim_idx) ||
+		   (cohort_region_spare(pgdat->node_id, sc->reclaim_idx) ||
 		    (sc->order && cohort_region_pack(sc->gfp_mask, pgdat->node_id,
 						     sc->reclaim_idx)))) {
 		sc->nr_reclaimed = sc->nr_to_reclaim;

@@ -214,6 +214,19 @@ static bool cohort_region_try(bool (*make)(int nid, int top), unsigned long *nex
 }
 
 /**
+ * cohort_region_spare() - a block of the cache, unless the last try was in vain
+ * @nid: node it should be of
+ * @top: highest zone that helps
+ *
+ * Context: as for direct compaction.
+ * Return: true if a block came home.
+ */
+bool cohort_region_spare(int nid, int top)
+{
+	return cohort_region_try(cohort_region_room, &cohort_cache_next[nid], nid, top);
+}
+
+/**
  * cohort_region_pack() - a block for a request that may wait, unless the last try was in vain
  * @gfp: the request; one that can do without gets none
  * @nid: node it should be of
@@ -241,7 +254,7 @@ static bool cohort_region_make_room(const struct cohort_request *rq)
 	if (rq->dom->kind != COHORT_VMALLOC || !cohort_region_enabled() ||
 	    (rq->gfp & GFP_KERNEL) != GFP_KERNEL || (rq->gfp & __GFP_NORETRY))
 		return false;
-	return cohort_region_try(cohort_region_room, &cohort_cache_next[nid], nid, top) ||
+	return cohort_region_spare(nid, top) ||
 	       cohort_region_pack(rq->gfp, nid, top);
 }
 

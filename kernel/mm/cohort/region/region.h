@@ -26,6 +26,7 @@ struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx, bool ask,
 					 struct list_head *survivors);
 bool cohort_cache_settle(struct cohort_room *room, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
+bool cohort_region_spare(int nid, int top);
 bool cohort_region_pack(gfp_t gfp, int nid, int top);
 bool cohort_region_room(int nid, int highest_zoneidx);
 
