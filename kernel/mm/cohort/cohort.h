@@ -533,9 +533,10 @@ void cohort_buddy_merge(struct zone *zone, struct page *page, unsigned int order
 void cohort_buddy_relink(struct zone *zone, struct page *page, unsigned int order);
 void cohort_buddy_rejoin(struct zone *zone, struct page *page, unsigned int order);
 struct page *cohort_buddy_remnant(struct zone *zone, unsigned int order);
+/* Without it: */
+bool cohort_buddy_holds(struct zone *zone, unsigned long pfn, unsigned int want);
 unsigned int cohort_buddy_pieces(struct zone *zone, unsigned long pfn, struct page **page,
 				 unsigned int want);
-/* Without it: */
 void cohort_buddy_free(struct page *page, unsigned int order);
 void cohort_buddy_give(struct page *page, unsigned int order);
 bool cohort_free_prepare(struct page *page);

@@ -119,6 +119,9 @@ static bool cohort_unowned_empty(struct zone *zone, unsigned long pfn, unsigned 
 {
 	LIST_HEAD(list);
 
+	/* Those that moved before the place is used up would be in the way of the next block. */
+	if (!cohort_buddy_holds(zone, pfn, used))
+		return false;
 	/* Some are on their way elsewhere. */
 	if (cohort_isolate_frames(pfn, &list) < used) {
 		putback_movable_pages(&list);

@@ -98,6 +98,37 @@ struct page *cohort_buddy_remnant(struct zone *zone, unsigned int order)
 	return NULL;
 }
 
+/* Pieces of a block itself are no place for what is moved out of it. */
+static bool cohort_in_block(struct page *page, unsigned long pfn)
+{
+	return (page_to_pfn(page) ^ pfn) < cohort_pages();
+}
+
+/**
+ * cohort_buddy_holds() - are there so many pages that cohort_buddy_pieces() would find?
+ * @zone: the zone
+ * @pfn: first frame of a block whose own pieces are no place
+ * @want: how many, at most a block's
+ */
+bool cohort_buddy_holds(struct zone *zone, unsigned long pfn, unsigned int want)
+{
+	unsigned int order, nr = 0;
+	struct page *piece;
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	for (order = 0; order < cohort_block_order() && nr < want; order++)
+		list_for_each_entry(piece, &zone->free_area[order].free_list[MIGRATE_MOVABLE],
+				    buddy_list) {
+			if (!cohort_in_block(piece, pfn))
+				nr += 1U << order;
+			if (nr >= want)
+				break;
+		}
+	spin_unlock_irqrestore(&zone->lock, flags);
+	return nr >= want;
+}
+
 /**
  * cohort_buddy_pieces() - single pages of free pieces smaller than a block
  * @zone: the zone
@@ -127,7 +158,7 @@ unsigned int cohort_buddy_pieces(struct zone *zone, unsigned long pfn, struct pa
 		list_for_each_entry_safe(piece, next, list, buddy_list) {
 			if (nr == want)
 				goto out;
-			if ((page_to_pfn(piece) ^ pfn) < cohort_pages()) {
+			if (cohort_in_block(piece, pfn)) {
 				if (own++ == COHORT_OWN_PIECES)
 					break;
 				/* Not in the way of the next batch. */

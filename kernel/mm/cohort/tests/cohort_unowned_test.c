@@ -155,6 +155,33 @@ static void cohort_unowned_test_pieces(struct kunit *test)
 	cohort_buddy_free_bulk(ut.zone, page, nr);
 }
 
+/* How many pages there are room for, beside those of a block. */
+static unsigned int cohort_unowned_test_holds(struct zone *zone, unsigned long pfn)
+{
+	unsigned int nr = 0, step;
+
+	for (step = 1U << 30; step; step /= 2)
+		if (cohort_buddy_holds(zone, pfn, nr + step))
+			nr += step;
+	return nr;
+}
+
+/* Half of a block in pieces is no room for what is in its other half. */
+static void cohort_unowned_test_own_pieces(struct kunit *test)
+{
+	unsigned int full, holes, pages = cohort_pages();
+	struct cohort_unowned_test ut;
+	unsigned long pfn;
+
+	cohort_unowned_test_map(test, &ut);
+	pfn = page_to_pfn(cohort_test_page_at(test, ut.holes + PAGE_SIZE * (2 * pages + 1)));
+	full = cohort_unowned_test_holds(ut.zone, ut.pfn);
+	holes = cohort_unowned_test_holds(ut.zone, round_down(pfn, pages));
+	KUNIT_EXPECT_GE(test, full, pages);
+	/* Others allocate and free meanwhile. */
+	KUNIT_EXPECT_LE(test, holes, full - pages / 4);
+}
+
 /* What is free is for others where no more than the min mark is. */
 static void cohort_unowned_test_min_mark(struct kunit *test)
 {
@@ -229,6 +256,7 @@ static struct kunit_case cohort_unowned_test_cases[] = {
 	KUNIT_CASE_SLOW(cohort_unowned_test_no_time),
 	KUNIT_CASE_SLOW(cohort_unowned_test_any_start),
 	KUNIT_CASE_SLOW(cohort_unowned_test_pieces),
+	KUNIT_CASE_SLOW(cohort_unowned_test_own_pieces),
 	KUNIT_CASE_SLOW(cohort_unowned_test_min_mark),
 	KUNIT_CASE(cohort_unowned_test_others),
 	KUNIT_CASE_SLOW(cohort_unowned_test_pinned),
