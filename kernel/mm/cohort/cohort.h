@@ -575,10 +575,13 @@ static inline bool cohort_task_policy(void)
 #endif
 }
 
-/* Are the per-CPU lists of a zone disabled, so that no page may wait beside them either? */
-static inline bool cohort_pcp_disabled(const struct zone *zone)
+/*
+ * Are the per-CPU lists of a zone disabled, so that no page may wait beside them either?  A zone
+ * whose last memory goes offline has none any more.
+ */
+static inline bool cohort_pcp_disabled(struct zone *zone)
 {
-	return !READ_ONCE(raw_cpu_ptr(zone->per_cpu_pageset)->high_max);
+	return !managed_zone(zone) || !READ_ONCE(raw_cpu_ptr(zone->per_cpu_pageset)->high_max);
 }
 
 /* Pages of the others can be moved or dropped. */

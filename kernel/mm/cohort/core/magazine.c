@@ -76,7 +76,7 @@ static bool cohort_any_isolated(struct page **page, unsigned int nr)
  * of several was isolated since they were taken: the drain that comes with it waits for the
  * lock.  A page that is freed alone was looked at just before, as for the stock lists.
  */
-static bool cohort_magazine_closed(const struct cohort_magazine *mag, const struct zone *zone,
+static bool cohort_magazine_closed(const struct cohort_magazine *mag, struct zone *zone,
 				   unsigned int id, struct page **page, unsigned int nr)
 {
 	if (mag != raw_cpu_ptr(zone->cohort->magazine) || cohort_pcp_disabled(zone) ||
@@ -266,10 +266,12 @@ void cohort_magazine_fill(struct zone *zone, unsigned int id, struct page **page
 		cohort_buddy_free_bulk(zone, page, nr);
 }
 
-/* Reclaim wants to see what it has freed. */
+/* Reclaim wants to see what it has freed; and less is at hand where less is free. */
 static unsigned int cohort_rounds_limit(const struct zone *zone)
 {
-	return test_bit(ZONE_RECLAIM_ACTIVE, &zone->flags) ? COHORT_ROUND : COHORT_ROUNDS;
+	unsigned long few = BIT(ZONE_RECLAIM_ACTIVE) | BIT(ZONE_BELOW_HIGH);
+
+	return READ_ONCE(zone->flags) & few ? COHORT_ROUND : COHORT_ROUNDS;
 }
 
 /* Single pages of an owner that are freed together; the last one is warmest. */

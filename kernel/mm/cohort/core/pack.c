@@ -97,6 +97,23 @@ static unsigned long cohort_zone_isolated(struct zone *zone)
 	return min(most, all - min(all, zone_page_state_snapshot(zone, NR_FREE_PAGES)));
 }
 
+/*
+ * What CMA may have of the whole blocks.  Where it has none its free pages are in small pieces,
+ * as what can be moved takes them one by one.
+ */
+static unsigned long cohort_zone_cma(struct zone *zone)
+{
+#ifdef CONFIG_CMA
+	unsigned int o;
+
+	for (o = cohort_block_order(); o < NR_PAGE_ORDERS; o++)
+		/* A stale answer costs one wakeup too many or too few. */
+		if (!free_area_empty(&zone->free_area[o], MIGRATE_CMA))
+			return zone_page_state(zone, NR_FREE_CMA_PAGES);
+#endif
+	return 0;
+}
+
 /**
  * cohort_whole() - pages of a zone that are free in whole blocks, and may be taken
  * @zone: the zone
@@ -109,8 +126,8 @@ unsigned long cohort_whole(struct zone *zone)
 	unsigned long nr = cohort_in_pieces(zone, cohort_block_order());
 	unsigned long kept = zone->_watermark[WMARK_MIN];
 
-	/* Blocks are not taken of it, and its free pages are mostly in large pieces. */
-	kept += zone_page_state(zone, NR_FREE_CMA_PAGES);
+	/* Blocks are not taken of it. */
+	kept += cohort_zone_cma(zone);
 	/* Nor of the reserve for requests that may not wait; its small pieces, too, are taken off. */
 	kept += READ_ONCE(zone->nr_free_highatomic);
 	/* Isolated pieces are in the lists as well, and free for none. */

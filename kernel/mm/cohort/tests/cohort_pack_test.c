@@ -425,6 +425,43 @@ static void cohort_pack_test_highatomic(struct kunit *test)
 	KUNIT_EXPECT_LE(test, less, whole - 4 * cohort_pages());
 }
 
+/* Free pages of CMA are taken off only where they may be among the whole blocks. */
+static void cohort_pack_test_cma(struct kunit *test)
+{
+#ifdef CONFIG_CMA
+	struct zone *zone = cohort_pack_test_zone(test);
+	struct free_area *area = &zone->free_area[NR_PAGE_ORDERS - 1];
+	unsigned long flags, whole, small, large;
+	struct list_head *piece = NULL;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	whole = cohort_whole(zone);
+	mod_zone_page_state(zone, NR_FREE_CMA_PAGES, 8 * cohort_pages());
+	small = cohort_whole(zone);
+	if (!list_empty(&area->free_list[MIGRATE_MOVABLE])) {
+		piece = area->free_list[MIGRATE_MOVABLE].next;
+		list_move(piece, &area->free_list[MIGRATE_CMA]);
+	}
+	large = cohort_whole(zone);
+	if (piece)
+		list_move(piece, &area->free_list[MIGRATE_MOVABLE]);
+	mod_zone_page_state(zone, NR_FREE_CMA_PAGES, -8 * (long)cohort_pages());
+	spin_unlock_irqrestore(&zone->lock, flags);
+	KUNIT_EXPECT_EQ(test, small, whole);
+	KUNIT_ASSERT_NOT_NULL(test, piece);
+	KUNIT_EXPECT_LE(test, large, whole - 4 * cohort_pages());
+#endif
+}
+
+/* A zone whose last memory goes offline has no lists of CPUs that could be looked at. */
+static void cohort_pack_test_no_pcp(struct kunit *test)
+{
+	struct zone *zone = kunit_kzalloc(test, sizeof(*zone), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, zone);
+	KUNIT_EXPECT_TRUE(test, cohort_pcp_disabled(zone));
+}
+
 /* A pageblock that was free throughout, isolated: its first page. */
 static struct page *cohort_pack_test_isolate(struct kunit *test)
 {
@@ -513,6 +550,8 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_balloon),
 	KUNIT_CASE(cohort_pack_test_marks),
 	KUNIT_CASE(cohort_pack_test_highatomic),
+	KUNIT_CASE(cohort_pack_test_cma),
+	KUNIT_CASE(cohort_pack_test_no_pcp),
 	KUNIT_CASE(cohort_pack_test_isolated),
 	KUNIT_CASE(cohort_pack_test_fill_isolated),
 	{}
