@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from cohort import cli, host, kept, paths, runs
+from cohort.errors import Failed
 from cohort.kernel import overlay, source
 from cohort.kernel.build import Kernel, KernelSpec, build
 from cohort.log import Update, line_writer
@@ -107,6 +108,19 @@ def no_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return done
 
     monkeypatch.setattr(runs, "execute_matrix", made)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
+    """The runs that a command asks for; it ends with 1 before any is made."""
+    specs: list[RunSpec] = []
+
+    def execute(wanted: Sequence[RunSpec], *_: object) -> list[RunDir]:
+        specs.extend(wanted)
+        raise Failed("seen")
+
+    monkeypatch.setattr(runs, "execute_matrix", execute)
+    return specs
 
 
 @pytest.fixture(scope="session")
