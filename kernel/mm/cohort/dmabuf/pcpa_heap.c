@@ -104,7 +104,7 @@ static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 	int nr = 0;
 
 	if (area) {
-		cohort_pcpa_want();
+		cohort_pcpa_want(left);
 		cohort_quick_reclaim(left, READ_ONCE(cohort_pcpa_min_order));
 	}
 	while (left) {

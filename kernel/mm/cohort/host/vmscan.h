@@ -208,7 +208,7 @@ bool cohort_region_drop(int nid, gfp_t gfp)
 static void cohort_pull(struct pglist_data *pgdat, struct scan_control *sc)
 {
 	if (current_is_kswapd() && !cgroup_reclaim(sc))
-		sc->nr_reclaimed += __cohort_pcpa_pull(pgdat);
+		sc->nr_reclaimed += __cohort_pcpa_pull(pgdat, sc->reclaim_idx);
 }
 
 /**

@@ -58,6 +58,7 @@ unsigned long cohort_pcpa_user_max;
 
 static DEFINE_SPINLOCK(fsm_lock);
 static struct cohort_pcpa_fsm fsm;
+static unsigned long asked[2];	/* pages, since the timer was set, and the time before */
 
 /* A size of the command line, and perhaps its place. */
 struct boot_size {
@@ -87,6 +88,8 @@ static void cohort_pcpa_timer_work(struct work_struct *work)
 
 	spin_lock_irqsave(&fsm_lock, flags);
 	again = cohort_pcpa_timeout(&fsm);
+	WRITE_ONCE(asked[1], asked[0]);
+	WRITE_ONCE(asked[0], 0);
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	if (again)
 		cohort_pcpa_set_timer();
@@ -102,16 +105,18 @@ enum cohort_pcpa_state cohort_pcpa_state(void)
 
 /**
  * cohort_pcpa_want() - a client asks for pages
+ * @pages: how many; 0: none besides those that it has asked for, and it is still at it
  *
  * From now on free pages are for clients.
  */
-void cohort_pcpa_want(void)
+void cohort_pcpa_want(unsigned long pages)
 {
 	unsigned long flags;
 	bool turn;
 
 	spin_lock_irqsave(&fsm_lock, flags);
 	turn = cohort_pcpa_request(&fsm);
+	WRITE_ONCE(asked[0], asked[0] + pages);
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	if (turn) {
 		cohort_pcpa_set_timer();
@@ -280,7 +285,7 @@ static struct page *cohort_pcpa_client_page(gfp_t gfp, unsigned int order, unsig
 
 	if (!cohort_area_allowed(gfp, alloc_flags, ac))
 		return NULL;
-	cohort_pcpa_want();
+	cohort_pcpa_want(1UL << order);
 	page = cohort_area_take(order, COHORT_USE_CLIENT);
 	if (!page) {
 		cohort_quick_reclaim(max(1UL << order, AHEAD), order);
@@ -343,10 +348,23 @@ static bool cohort_pcpa_kills(gfp_t gfp, const struct alloc_context *ac)
 		ac->highest_zoneidx >= ZONE_NORMAL && !(current->flags & PF_DUMPCORE));
 }
 
+/*
+ * Is far more free than clients have asked for?  One with a small quota can keep the area closed
+ * for ever, and no process dies beside what no client wants.
+ */
+static bool cohort_pcpa_unasked(void)
+{
+	struct cohort_pcpa_sizes sizes;
+
+	cohort_pcpa_sizes(&sizes);
+	return sizes.free / 2 > READ_ONCE(asked[0]) + READ_ONCE(asked[1]);
+}
+
 static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				 const struct alloc_context *ac, bool lend, bool last)
 {
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY)
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY &&
+	    !(last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_unasked()))
 		return false;
 	/* Hibernation takes pages until there are none, and each would come after reclaim. */
 	if (last && cohort_pcpa_hibernates(gfp))

@@ -72,7 +72,7 @@ static void cohort_contig_report_busy(unsigned long pfn)
 	if (mapping && !((unsigned long)mapping & PAGE_MAPPING_FLAGS)) {
 		struct folio *folio = cohort_get_single(page);
 
-		if (folio && folio_trylock(folio)) {
+		if (folio && folio_test_lru(folio) && folio_trylock(folio)) {
 			if (folio->mapping == mapping && mapping->host) {
 				ino = mapping->host->i_ino;
 				dev = mapping->host->i_sb->s_dev;
@@ -112,6 +112,12 @@ struct window {
 	unsigned int moved;
 };
 
+/* A page that a balloon holds is offline, and moves. */
+static bool cohort_granule_stuck(struct page *page)
+{
+	return PageHWPoison(page) || (PageOffline(page) && !__PageMovable(page));
+}
+
 /* A page to be moved is as much work as five to be dropped. */
 static u16 cohort_granule_cost(const struct cohort_look *look, unsigned long pfn)
 {
@@ -119,7 +125,7 @@ static u16 cohort_granule_cost(const struct cohort_look *look, unsigned long pfn
 
 	for (i = first; i < first + COHORT_GRANULE; i++, pfn++) {
 		if (test_bit(i, look->client) || test_bit(i, look->given) ||
-		    PageHWPoison(pfn_to_page(pfn)) || PageOffline(pfn_to_page(pfn)))
+		    cohort_granule_stuck(pfn_to_page(pfn)))
 			return COHORT_COST_NEVER;
 		if (test_bit(i, look->free))
 			continue;
@@ -230,7 +236,7 @@ static bool cohort_window_empty(struct window *w)
 	lru_add_drain_all();
 	while (cohort_area_held(w->start, w->nr) < w->nr) {
 		/* The timer waits for a request that takes longer than its turn. */
-		cohort_pcpa_want();
+		cohort_pcpa_want(0);
 		cohort_pcpa_got(0);
 		if (cohort_window_move(w))
 			patience = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS / 8);
@@ -322,7 +328,7 @@ struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err)
 		return NULL;
 	/* Not before: another request may have had all of the time. */
 	w.deadline = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS);
-	cohort_pcpa_want();
+	cohort_pcpa_want(nr);
 	do {
 		kvfree(w.cost);
 		w.cost = NULL;

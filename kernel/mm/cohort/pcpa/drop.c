@@ -120,7 +120,8 @@ void cohort_batch_add(struct cohort_batch *batch, struct page *page,
 	folio = cohort_get_single(page);
 	if (!folio)
 		return;
-	if (!folio_trylock(folio)) {
+	/* As for cohort_pull_readable(). */
+	if (!folio_test_lru(folio) || !folio_trylock(folio)) {
 		folio_put(folio);
 		return;
 	}

@@ -211,7 +211,7 @@ extern unsigned long cohort_pcpa_user_max;
 bool cohort_pcpa_will_leave(unsigned int order, const struct alloc_context *ac);
 enum cohort_pcpa_state cohort_pcpa_state(void);
 bool cohort_pcpa_spare(int nid, unsigned long pages);
-void cohort_pcpa_want(void);
+void cohort_pcpa_want(unsigned long pages);
 void cohort_pcpa_got(unsigned long pages);
 struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order);
 struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp,
@@ -300,7 +300,9 @@ int cohort_copies_resize(u64 size, u64 base);
 
 /* tidy.c */
 unsigned int cohort_move_out(struct list_head *list, bool reclaim, unsigned long end);
-unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat);
+bool cohort_pull_readable(struct page *page);
+struct folio *cohort_pull_target(struct folio *src, unsigned long end);
+unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat, int top);
 void cohort_pcpa_tidy_soon(void);
 void cohort_pcpa_tidy_for_client(void);
 

@@ -151,7 +151,7 @@ static void cohort_job_at_it(const struct job *job)
 {
 	if (!cohort_job_for_client(job))
 		return;
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	cohort_pcpa_got(0);
 }
 
@@ -456,7 +456,7 @@ static void cohort_pcpa_announced_work(struct work_struct *work)
 	if (want && cohort_pcpa_taking()) {
 		cohort_make_room(want, READ_ONCE(cohort_pcpa_min_order), false);
 		/* The timer runs from here: what was dropped is not to be read in again. */
-		cohort_pcpa_want();
+		cohort_pcpa_want(0);
 		cohort_pcpa_got(0);
 	}
 	spin_lock_irq(&announced.lock);
@@ -508,7 +508,7 @@ void cohort_pcpa_announced_met(unsigned long pages)
  */
 void cohort_pcpa_announce(unsigned long pages)
 {
-	cohort_pcpa_want();
+	cohort_pcpa_want(pages);
 	cohort_pcpa_got(0);
 	cohort_pcpa_announced_add(pages);
 	queue_work(system_unbound_wq, &announced_item);

@@ -52,6 +52,9 @@
 #define PULL_LOOKS	8U
 #define PULL_TURN	512U
 
+/* A move ends after so long: each page may be one that thousands map, and kswapd waits. */
+#define PULL_TIME	(HZ / 10)
+
 /*
  * Page cache elsewhere, as a part of the area, below which pages of files that are in use are
  * pulled as well; and below which any are.  Where there is more, cold ones are found in time, and
@@ -135,18 +138,36 @@ static bool cohort_page_hot(struct page *page)
 
 /* pulling, by kswapd and in exchange for what went out */
 
-static struct folio *cohort_pull_target(struct folio *src, unsigned long private)
+/**
+ * cohort_pull_target() - where a page that is pulled goes, as migrate_pages() asks
+ * @src: the page
+ * @end: jiffies; none moves after that: to unmap one that thousands map takes milliseconds
+ *
+ * Return: a page of the area, or NULL.
+ */
+struct folio *cohort_pull_target(struct folio *src, unsigned long end)
 {
-	struct page *page = folio_is_file_lru(src) ? cohort_area_take_cache() :
-						     cohort_area_take(0, COHORT_USE_LENT);
+	struct page *page;
 
+	if (time_after(jiffies, end))
+		return NULL;
+	page = folio_is_file_lru(src) ? cohort_area_take_cache() :
+					cohort_area_take(0, COHORT_USE_LENT);
 	if (!page || !alloc_hooks(cohort_area_prep(page, 0, GFP_HIGHUSER_MOVABLE | __GFP_COMP, 0)))
 		return NULL;
 	return page_folio(page);
 }
 
-/* What readers could have put there: no metadata, which a journal may hold for long. */
-static bool cohort_pull_readable(struct page *page)
+/**
+ * cohort_pull_readable() - could readers have put a page there?
+ * @page: what may be of the page cache
+ *
+ * Metadata is none of it, which a journal may hold for long.
+ *
+ * Return: false also for one that left the LRU meanwhile: a page that is made ready for another
+ * use has no lock to be taken yet, and its flags are written without regard for others.
+ */
+bool cohort_pull_readable(struct page *page)
 {
 	struct folio *folio = cohort_get_single(page);
 	struct address_space *mapping;
@@ -154,7 +175,7 @@ static bool cohort_pull_readable(struct page *page)
 
 	if (!folio)
 		return false;
-	if (folio_trylock(folio)) {
+	if (folio_test_lru(folio) && folio_trylock(folio)) {
 		mapping = folio_mapping(folio);
 		ok = mapping && cohort_reads_only(mapping, mapping_gfp_mask(mapping));
 		folio_unlock(folio);
@@ -203,7 +224,7 @@ static unsigned long cohort_cache_elsewhere(struct pglist_data *pgdat,
 }
 
 /* From one page to the end of its pageblock, or until there are so many. Return: the next. */
-static unsigned long cohort_pull_block(unsigned long pfn, int nid, unsigned long want,
+static unsigned long cohort_pull_block(unsigned long pfn, int nid, int top, unsigned long want,
 				       enum pull pull, struct list_head *list, unsigned int *nr)
 {
 	unsigned long end = ALIGN(pfn + 1, pageblock_nr_pages);
@@ -213,12 +234,13 @@ static unsigned long cohort_pull_block(unsigned long pfn, int nid, unsigned long
 		return end;
 	for (; pfn < end && *nr < want; pfn++, page++)
 		/* The spans of nodes may overlap. */
-		if (page_to_nid(page) == nid && cohort_pull_worth(page, pull))
+		if (page_to_nid(page) == nid && page_zonenum(page) <= top &&
+		    cohort_pull_worth(page, pull))
 			*nr += cohort_isolate_page(page, list);
 	return pfn;
 }
 
-static void cohort_pull_collect(struct pglist_data *pgdat, unsigned long want,
+static void cohort_pull_collect(struct pglist_data *pgdat, int top, unsigned long want,
 				enum pull pull, struct list_head *list)
 {
 	static unsigned long hand;
@@ -229,7 +251,7 @@ static void cohort_pull_collect(struct pglist_data *pgdat, unsigned long want,
 	for (; looked < most && nr < want; looked += next - pfn, pfn = next) {
 		if (pfn < pgdat->node_start_pfn || pfn >= pgdat_end_pfn(pgdat))
 			pfn = pgdat->node_start_pfn;
-		next = cohort_pull_block(pfn, pgdat->node_id, want, pull, list, &nr);
+		next = cohort_pull_block(pfn, pgdat->node_id, top, want, pull, list, &nr);
 		cond_resched();
 	}
 	WRITE_ONCE(hand, pfn);
@@ -242,8 +264,8 @@ static unsigned int cohort_pull_move(struct list_head *list)
 
 	if (list_empty(list))
 		return 0;
-	migrate_pages(list, cohort_pull_target, cohort_tidy_target_free, 0, MIGRATE_ASYNC,
-		      MR_COMPACTION, &moved);
+	migrate_pages(list, cohort_pull_target, cohort_tidy_target_free, jiffies + PULL_TIME,
+		      MIGRATE_ASYNC, MR_COMPACTION, &moved);
 	putback_movable_pages(list);
 	count_vm_events(COHORT_PCPA_PULLED, moved);
 	return moved;
@@ -262,7 +284,7 @@ static unsigned int cohort_pull_in(unsigned int want, unsigned long keep)
 	if (sizes.free <= keep)
 		return 0;
 	want = min(want, sizes.free - keep);
-	cohort_pull_collect(zone->zone_pgdat, want, PULL_COLD, &list);
+	cohort_pull_collect(zone->zone_pgdat, MAX_NR_ZONES - 1, want, PULL_COLD, &list);
 	return cohort_pull_move(&list);
 }
 
@@ -287,10 +309,14 @@ static unsigned long tidy_pause = TIDY_PAUSE;
 static unsigned int tidy_turns;		/* left; racy, one more or less does not matter */
 static atomic_t tidy_awake;
 
-/* A page of a process that was freed lazily is not backed by swap either, and may be back. */
+/*
+ * A page of a process that was freed lazily is not backed by swap either, and may be back; nor is
+ * one of a driver that knows how to move it.
+ */
 static bool cohort_tidy_of_file(const struct page *page)
 {
-	return !(READ_ONCE(page->flags) & BIT(PG_swapbacked)) && !PageAnon(page);
+	return !(READ_ONCE(page->flags) & BIT(PG_swapbacked)) &&
+	       !((unsigned long)READ_ONCE(page->mapping) & PAGE_MAPPING_FLAGS);
 }
 
 /*
@@ -470,6 +496,7 @@ void cohort_pcpa_tidy_for_client(void)
 /**
  * __cohort_pcpa_pull() - fill free pages of the area from elsewhere
  * @pgdat: node under reclaim
+ * @top: the highest zone that is
  *
  * Pages of the area that reclaim drops are free only there.  Clean page cache of
  * other places moves in, and those places are free for all: for a copy each,
@@ -478,7 +505,7 @@ void cohort_pcpa_tidy_for_client(void)
  * Context: kswapd, no lock held.
  * Return: pages moved.
  */
-unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
+unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat, int top)
 {
 	const struct zone *zone = READ_ONCE(cohort_area.zone);
 	static unsigned long barren[PULL_ANY + 1];
@@ -501,7 +528,7 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat)
 		pull = PULL_FILES;
 	if (time_before(jiffies, READ_ONCE(barren[pull])))
 		return 0;
-	cohort_pull_collect(pgdat, PULL_MOVE, pull, &list);
+	cohort_pull_collect(pgdat, top, PULL_MOVE, pull, &list);
 	moved = cohort_pull_move(&list);
 	if (moved < PULL_MOVE / 4)
 		WRITE_ONCE(barren[pull], jiffies + PULL_BARREN);

@@ -101,7 +101,7 @@ static void cohort_pcpa_test_poisoned(struct kunit *test)
 	unsigned long i;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	page = cohort_pcpa_piece(GFP_KERNEL, 4);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	cohort_dissolve_range(page_to_pfn(page) + 5, page_to_pfn(page) + 6);
@@ -124,7 +124,7 @@ static void cohort_pcpa_test_bad(struct kunit *test)
 	struct page *page;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	page = cohort_area_take(4, COHORT_USE_CLIENT);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	SetPageHWPoison(page + 5);
@@ -199,7 +199,7 @@ static void cohort_pcpa_test_client_goes_bad(struct kunit *test)
 	unsigned long i, pfn;
 
 	cohort_pcpa_test_errors_begin(test);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	page = cohort_pcpa_piece(GFP_KERNEL, 4);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	split_page(page, 4);
@@ -418,7 +418,7 @@ static void cohort_pcpa_test_window(struct kunit *test)
 	struct page *page;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	start = cohort_pcpa_test_look().base + 112;
 	KUNIT_ASSERT_TRUE(test, cohort_area_hold(start, nr));
 	KUNIT_EXPECT_EQ(test, cohort_area_held(start, nr), nr);
@@ -442,7 +442,7 @@ static void cohort_pcpa_test_broken_first(struct kunit *test)
 	unsigned long *pieces;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	first = cohort_pcpa_piece(GFP_KERNEL, 4);
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	pieces = &page_zone(first)->cohort->pieces[COHORT_CHUNK_ORDER];
@@ -463,7 +463,7 @@ static void cohort_pcpa_test_window_lost(struct kunit *test)
 	unsigned long base, lost;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	base = cohort_pcpa_test_look().base;
 	lost = base + 2 * COHORT_CHUNK;
 	KUNIT_ASSERT_TRUE(test, cohort_area_hold(base, 4 * COHORT_CHUNK));

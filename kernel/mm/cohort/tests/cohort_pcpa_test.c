@@ -124,7 +124,7 @@ static void cohort_pcpa_test_partial_free(struct kunit *test)
 	unsigned long i;
 
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	page = cohort_pcpa_piece(GFP_KERNEL, 8);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	KUNIT_EXPECT_EQ(test, page_to_pfn(page) % 256, 0UL);
@@ -173,7 +173,7 @@ static void cohort_pcpa_test_reclaim_stops(struct kunit *test)
 
 	cohort_pcpa_test_full_begin(test, &cache);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().cache, AREA_PAGES);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	room = cohort_quick_reclaim(256, 4);
 	KUNIT_EXPECT_GE(test, room, 256UL);
 	KUNIT_EXPECT_LE(test, cohort_pcpa_test_look().free, 1024UL);
@@ -195,7 +195,7 @@ static void cohort_pcpa_test_reclaim_spares(struct kunit *test)
 	held = cohort_pcpa_test_cache_get(test, &cache, 30);
 	folio_set_dirty(dirty);
 	folio_lock(locked);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	cohort_quick_reclaim(AREA_PAGES, 0);
 	KUNIT_EXPECT_EQ(test, cache.inode->i_mapping->nrpages, 3UL);
 	KUNIT_EXPECT_PTR_EQ(test, folio_mapping(held), cache.inode->i_mapping);
@@ -468,7 +468,7 @@ static void cohort_pcpa_test_given(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().other, 0UL);
 	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_give_all(&list, &ac), 0UL);
 	cohort_pcpa_test_end(test);
 }
@@ -508,7 +508,11 @@ static void cohort_pcpa_test_before_a_kill(struct kunit *test)
 		__free_pages(page, COHORT_BREACH_ORDER);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
 	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
-	cohort_pcpa_want();
+	cohort_pcpa_want(COHORT_GRANULE);
+	page = cohort_pcpa_test_or_kill(GFP_KERNEL, 0);
+	KUNIT_ASSERT_NOT_NULL_MSG(test, page, "a client with a small quota has come");
+	__free_page(page);
+	cohort_pcpa_want(AREA_PAGES);
 	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_or_kill(GFP_KERNEL, 0), "a client has come");
 	cohort_pcpa_test_end(test);
 }
@@ -553,7 +557,7 @@ static void cohort_pcpa_test_suffices(struct kunit *test)
 			       "the lock has been held for long");
 	KUNIT_EXPECT_FALSE(test, __cohort_pcpa_suffices(base + AREA_PAGES, 0));
 	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	KUNIT_EXPECT_FALSE_MSG(test, __cohort_pcpa_suffices(base, 0), "a client has come");
 	cohort_pcpa_test_wait();
 	cohort_pcpa_test_cache_begin(test, &cache);
@@ -595,7 +599,7 @@ static void cohort_pcpa_test_timer(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	WRITE_ONCE(cohort_pcpa_timer_ms, 200);
 	start = jiffies;
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	page = cohort_pcpa_piece(GFP_KERNEL | __GFP_COMP, 4);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	cohort_pcpa_test_wait();

@@ -152,6 +152,8 @@ static int cohort_pcpa_test_loan_migrate(struct page *dst, struct page *src,
 	get_page(dst);
 	__SetPageMovable(dst, &cohort_pcpa_test_lender);
 	__ClearPageMovable(src);
+	if (PageOffline(src))
+		__ClearPageOffline(src);
 	put_page(src);
 	cohort_pcpa_test_loan = dst;
 	return MIGRATEPAGE_SUCCESS;
@@ -218,6 +220,40 @@ static void cohort_pcpa_test_own_turn(struct kunit *test)
 	cohort_pcpa_test_end(test);
 }
 
+/* A driver's page that moves is moved out while files have the area, too. */
+static void cohort_pcpa_test_loan_leaves(struct kunit *test)
+{
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_test_lend(test, false);
+	cohort_pcpa_tidy_soon();
+	for (i = 0; i < 500 && cohort_pcpa_test_look().lent; i++)
+		msleep(20);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
+	KUNIT_EXPECT_EQ(test, cohort_pcpa_state(), COHORT_PCACHE_ONLY);
+	cohort_pcpa_test_lend_end();
+	cohort_pcpa_test_end(test);
+}
+
+/* So does what a balloon holds, for a piece of all of the area. */
+static void cohort_pcpa_test_balloon(struct kunit *test)
+{
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_test_lend(test, false);
+	__SetPageOffline(cohort_pcpa_test_loan);
+	page = cohort_pcpa_alloc(AREA_PAGES, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(page), 0);
+	if (!IS_ERR(page))
+		cohort_pcpa_free(page, AREA_PAGES);
+	else
+		__ClearPageOffline(cohort_pcpa_test_loan);
+	cohort_pcpa_test_lend_end();
+	cohort_pcpa_test_end(test);
+}
+
 /* Pages outside of the area. */
 static void cohort_pcpa_test_outside_add(struct kunit *test, struct cohort_pcpa_test_cache *cache)
 {
@@ -261,13 +297,43 @@ static void cohort_pcpa_test_pulled(struct kunit *test)
 		cohort_pcpa_test_outside_add(test, &device);
 	}
 	lru_add_drain_all();
+	KUNIT_EXPECT_EQ_MSG(test, __cohort_pcpa_pull(cohort_area.zone->zone_pgdat, -1), 0UL,
+			    "none of a zone that is not asked for");
 	for (i = 0; i < 500 && cohort_pcpa_test_inside(test, &files) < 128; i++) {
-		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat);
+		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat, MAX_NR_ZONES - 1);
 		msleep(20);
 	}
 	KUNIT_EXPECT_GE(test, cohort_pcpa_test_inside(test, &files), 128U);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_inside(test, &device), 0U);
 	cohort_pcpa_test_cache_end(&device);
+	cohort_pcpa_test_cache_end(&files);
+	cohort_pcpa_test_end(test);
+}
+
+/*
+ * A page that left the LRU may be another's by now, and is not locked.  One that thousands map
+ * takes long to move, and the next has to wait for another turn.
+ */
+static void cohort_pcpa_test_pulled_late(struct kunit *test)
+{
+	struct cohort_pcpa_test_cache files;
+	struct folio *folio, *target;
+
+	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
+	cohort_pcpa_test_cache_begin(test, &files);
+	cohort_pcpa_test_outside_add(test, &files);
+	lru_add_drain_all();
+	folio = cohort_pcpa_test_cache_get(test, &files, 0);
+	KUNIT_EXPECT_TRUE(test, cohort_pull_readable(&folio->page));
+	KUNIT_ASSERT_TRUE(test, folio_isolate_lru(folio));
+	KUNIT_EXPECT_FALSE(test, cohort_pull_readable(&folio->page));
+	folio_putback_lru(folio);
+	KUNIT_EXPECT_NULL(test, cohort_pull_target(folio, jiffies - 1));
+	target = cohort_pull_target(folio, jiffies + HZ);
+	KUNIT_EXPECT_NOT_NULL(test, target);
+	if (target)
+		folio_put(target);
+	folio_put(folio);
 	cohort_pcpa_test_cache_end(&files);
 	cohort_pcpa_test_end(test);
 }
@@ -300,8 +366,8 @@ static void cohort_pcpa_test_pulled_in_use(struct kunit *test)
 	lru_add_drain_all();
 	for (i = 0; i < 500 && cohort_pcpa_test_inside(test, &files) < nr / 2; i++) {
 		/* After a look for cold ones. */
-		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat);
-		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat);
+		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat, MAX_NR_ZONES - 1);
+		__cohort_pcpa_pull(cohort_area.zone->zone_pgdat, MAX_NR_ZONES - 1);
 		msleep(20);
 	}
 	KUNIT_EXPECT_GE(test, cohort_pcpa_test_inside(test, &files), nr / 2);
@@ -348,7 +414,7 @@ static const struct address_space_operations cohort_pcpa_test_slow_aops = {
 /* Room for so many pages, and for as many more. */
 static void cohort_pcpa_test_asked(struct kunit *test)
 {
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(TURN_PAGES, 4), TURN_PAGES);
 	KUNIT_EXPECT_GE(test, cohort_quick_reclaim(2 * TURN_PAGES, 4), 2 * TURN_PAGES);
 }
@@ -425,7 +491,7 @@ static void cohort_pcpa_test_held_in_each(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, nr, ARRAY_SIZE(held));
 	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
-	cohort_pcpa_want();
+	cohort_pcpa_want(0);
 	KUNIT_EXPECT_EQ(test, cohort_quick_reclaim(COHORT_CHUNK, COHORT_CHUNK_ORDER), 0UL);
 	KUNIT_EXPECT_EQ(test, cache.inode->i_mapping->nrpages, AREA_PAGES);
 	/* What was in vain is not tried again at once; but smaller pieces are there. */
@@ -440,6 +506,9 @@ static struct kunit_case cohort_pcpa_wait_test_cases[] = {
 	KUNIT_CASE_SLOW(cohort_pcpa_test_beside_size),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_own_time),
 	KUNIT_CASE(cohort_pcpa_test_own_turn),
+	KUNIT_CASE(cohort_pcpa_test_loan_leaves),
+	KUNIT_CASE(cohort_pcpa_test_balloon),
+	KUNIT_CASE(cohort_pcpa_test_pulled_late),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_pulled_in_use),
 	KUNIT_CASE_SLOW(cohort_pcpa_test_two_announced),
