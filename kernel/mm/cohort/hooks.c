@@ -332,6 +332,7 @@ void __cohort_mm_inherit(struct task_struct *task, struct mm_struct *mm)
 		return;
 	if (mask && current->mm)
 		set_mask_bits(&mm->flags, mask, READ_ONCE(current->mm->flags) & mask);
+	cohort_vnode_inherit(mm);
 	if (cohort_scope_enabled())
 		cohort_scope_note(mm, READ_ONCE(task->signal->oom_score_adj));
 }

@@ -9,12 +9,14 @@
 #include <linux/kthread.h>
 #include <linux/mempolicy.h>
 #include <linux/migrate_mode.h>
+#include <linux/mman.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 
 #include "../../internal.h"
 #include "../cohort.h"
@@ -132,6 +134,127 @@ static void cohort_vnode_test_raised(struct kunit *test)
 	kthread_unuse_mm(mm);
 	mmput(mm);
 	cohort_vnode_test_layout_end();
+}
+
+/* A child has what its parent left in the default role's nodes, though it began later. */
+static void cohort_vnode_test_fork(struct kunit *test)
+{
+	struct mm_struct *new = kunit_kzalloc(test, sizeof(*new), GFP_KERNEL);
+	struct mm_struct *old = mm_alloc();
+
+	KUNIT_ASSERT_NOT_NULL(test, new);
+	KUNIT_ASSERT_NOT_NULL(test, old);
+	if (cohort_nr_vnodes)
+		kunit_skip(test, "there is a layout");
+	cohort_vnode_set_default(&cohort_vnode_test_wide);
+	cohort_vnode_set_default(NULL);
+	kthread_use_mm(old);
+	__cohort_mm_inherit(current, new);
+	kthread_unuse_mm(old);
+	KUNIT_EXPECT_TRUE(test, test_bit(COHORT_VNODE_LEFT, &new->flags));
+	mmput(old);
+}
+
+/* What a process says of itself does not outlast the default role. */
+static void cohort_vnode_test_default_said(struct kunit *test)
+{
+	struct mm_struct *mm;
+
+	cohort_vnode_test_layout(test);
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	strscpy(cohort_vnodes[0].name, "high", COHORT_VNODE_NAME);
+	strscpy(cohort_vnodes[1].name, "low", COHORT_VNODE_NAME);
+	cohort_vnodes[1].nodes = nodemask_of_node(MAX_NUMNODES - 1);
+	cohort_nr_vnodes = 2;
+	cohort_vnode_set_default(&cohort_vnodes[0]);
+	kthread_use_mm(mm);
+	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "high", false), 0);
+	cohort_vnode_set_default(&cohort_vnodes[1]);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_said(mm), &cohort_vnodes[1]);
+	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "high", true), 0);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_said(mm), &cohort_vnodes[0]);
+	kthread_unuse_mm(mm);
+	mmput(mm);
+	cohort_vnode_set_default(NULL);
+	cohort_vnode_test_layout_end();
+}
+
+/*
+ * Where no process is left to kill for a node, one is that left it for more trust; the machine
+ * would panic.
+ */
+static void cohort_vnode_test_raised_last(struct kunit *test)
+{
+	const int high = MAX_NUMNODES - 1;
+	nodemask_t mask = node_states[N_MEMORY], mems = cpuset_current_mems_allowed;
+	struct cohort_vnode *vn;
+	struct mm_struct *mm;
+	bool found;
+
+	if (!high)
+		kunit_skip(test, "one node");
+	vn = cohort_vnode_test_layout(test);
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	vn[1].nodes = vn->nodes;
+	vn->nodes = nodemask_of_node(high);
+	cohort_nr_vnodes = 2;
+	mm->flags |= 1UL << COHORT_VNODE_SHIFT | BIT(COHORT_VNODE_LEFT);
+	kthread_use_mm(mm);
+	set_mems_allowed(NODE_MASK_ALL);
+	found = __cohort_vnode_oom_eligible(current, &mask);
+	set_mems_allowed(mems);
+	kthread_unuse_mm(mm);
+	cohort_vnode_test_layout_end();
+	mmput(mm);
+	KUNIT_EXPECT_TRUE(test, found);
+}
+
+/* What each CPU has counted for itself is not hidden, nor is what holds page tables alone. */
+static void cohort_vnode_test_hidden(struct kunit *test)
+{
+	const int nid = first_node(node_states[N_MEMORY]);
+	nodemask_t nodes = nodemask_of_node(nid);
+	struct mm_struct *mm = mm_alloc();
+	bool none, counted, tables;
+	s32 more;
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	more = node_present_pages(nid);
+	/* It cannot be walked. */
+	mmap_write_lock(mm);
+	none = cohort_vnode_left_much(mm, &nodes, true);
+	this_cpu_add(*mm->rss_stat[MM_ANONPAGES].counters, more);
+	counted = cohort_vnode_left_much(mm, &nodes, true);
+	this_cpu_sub(*mm->rss_stat[MM_ANONPAGES].counters, more);
+	atomic_long_add((long)more << PAGE_SHIFT, &mm->pgtables_bytes);
+	tables = cohort_vnode_left_much(mm, &nodes, true);
+	atomic_long_sub((long)more << PAGE_SHIFT, &mm->pgtables_bytes);
+	mmap_write_unlock(mm);
+	mmput(mm);
+	KUNIT_EXPECT_FALSE(test, none);
+	KUNIT_EXPECT_TRUE(test, counted);
+	KUNIT_EXPECT_TRUE(test, tables);
+}
+
+/* Page tables of a mapping that has nothing else, a part of the node that is worth a victim. */
+static void cohort_vnode_test_tables(struct kunit *test)
+{
+	const int nid = first_node(node_states[N_MEMORY]);
+	unsigned long nr = node_present_pages(nid) / 32, addr, i;
+	nodemask_t nodes = nodemask_of_node(nid);
+	char c;
+
+	if (num_node_state(N_MEMORY) > 1)
+		kunit_skip(test, "tables may be in several nodes");
+	addr = kunit_vm_mmap(test, NULL, 0, nr * PMD_SIZE, PROT_READ,
+			     MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, 0);
+	KUNIT_ASSERT_NE(test, addr, 0UL);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_left_much(current->mm, &nodes, false));
+	for (i = 0; i < nr; i++)
+		KUNIT_ASSERT_EQ(test, copy_from_user(&c, (char __user *)addr + i * PMD_SIZE, 1), 0UL);
+	KUNIT_EXPECT_TRUE(test, cohort_vnode_left_much(current->mm, &nodes, false));
 }
 
 /*
@@ -374,7 +497,9 @@ static void cohort_vnode_test_hopeless(struct kunit *test)
 	nodemask_t nodes = nodemask_of_node(pgdat->node_id);
 	const long dirty = totalram_pages() / 4;
 	struct cohort_vnode_hope *hope = &cohort_vnode_hope[pgdat->node_id];
-	bool stale, dirtied, stuck, slow, fresh;
+	nodemask_t more = nodes, far = nodemask_of_node(MAX_NUMNODES - 1);
+	nodemask_t mems = cpuset_current_mems_allowed;
+	bool stale, dirtied, stuck, slow, fresh, confined;
 
 	mutex_lock(&oom_lock);
 	memset(hope, 0, sizeof(*hope));
@@ -393,6 +518,11 @@ static void cohort_vnode_test_hopeless(struct kunit *test)
 	mod_node_page_state(pgdat, NR_FILE_DIRTY, -dirty);
 	fresh = __cohort_vnode_hopeless(&nodes);
 	WRITE_ONCE(pgdat->kswapd_failures, 0);
+	/* A node that the cpuset leaves out is no hope. */
+	node_set(MAX_NUMNODES - 1, more);
+	set_mems_allowed(far);
+	confined = __cohort_vnode_hopeless(&more);
+	set_mems_allowed(mems);
 	memset(hope, 0, sizeof(*hope));
 	mutex_unlock(&oom_lock);
 	KUNIT_EXPECT_FALSE(test, stale);
@@ -400,6 +530,7 @@ static void cohort_vnode_test_hopeless(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, dirtied);
 	KUNIT_EXPECT_TRUE(test, stuck);
 	KUNIT_EXPECT_TRUE(test, fresh);
+	KUNIT_EXPECT_TRUE(test, confined || MAX_NUMNODES == 1 || !IS_ENABLED(CONFIG_CPUSETS));
 }
 
 /* Where nothing is lent any more the free path does not look; it does until then. */
@@ -423,6 +554,11 @@ static struct kunit_case cohort_vnode_left_test_cases[] = {
 	KUNIT_CASE(cohort_vnode_test_policies),
 	KUNIT_CASE(cohort_vnode_test_confined),
 	KUNIT_CASE(cohort_vnode_test_raised),
+	KUNIT_CASE(cohort_vnode_test_fork),
+	KUNIT_CASE(cohort_vnode_test_default_said),
+	KUNIT_CASE(cohort_vnode_test_raised_last),
+	KUNIT_CASE(cohort_vnode_test_hidden),
+	KUNIT_CASE(cohort_vnode_test_tables),
 	KUNIT_CASE(cohort_vnode_test_journal),
 	KUNIT_CASE(cohort_vnode_test_moves),
 	KUNIT_CASE(cohort_vnode_test_swaps),

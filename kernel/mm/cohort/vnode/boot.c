@@ -15,6 +15,7 @@
 #include <linux/memblock.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
+#include <linux/numa_memblks.h>
 #include <linux/of.h>
 #include <linux/sched/numa_balancing.h>
 #include <linux/topology.h>
@@ -218,7 +219,8 @@ void __init cohort_vnode_commit(void)
 		strscpy(vn->name, share->name);
 		nodes_clear(vn->nodes);
 		for (phys = 0; phys < MAX_NUMNODES; phys++)
-			if (nid_of[i][phys] >= 0)
+			/* There may be addresses and no memory, and so no node. */
+			if (nid_of[i][phys] >= 0 && node_isset(nid_of[i][phys], numa_nodes_parsed))
 				node_set(nid_of[i][phys], vn->nodes);
 		vn->nid = first_node(vn->nodes);
 		if (!default_name[0] && !share->bytes && !share->percent)

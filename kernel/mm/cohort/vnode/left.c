@@ -5,12 +5,13 @@
  * Pages stay where they are when a process is given another role, or a cpuset moves it.  Where
  * the role that was left runs out of memory, such a process is a victim like those of the role,
  * if it has enough there for its death to help: what one that stayed may have, too, is shared
- * out.  Where no process of the role may be killed any more, one that left it for less trust is,
- * whatever it has there.
+ * out.  Where no process of the role may be killed any more, one that left it is, whatever it has
+ * there: the machine would panic.
  */
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/cpuset.h>
+#include <linux/dax.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/mempolicy.h>
@@ -19,6 +20,8 @@
 #include <linux/oom.h>
 #include <linux/pagemap.h>
 #include <linux/pagewalk.h>
+#include <linux/percpu_counter.h>
+#include <linux/pgtable.h>
 #include <linux/pid_namespace.h>
 #include <linux/rmap.h>
 #include <linux/sched/mm.h>
@@ -49,9 +52,9 @@
  * struct cohort_left - what a walk of page tables has found
  * @nodes: where to look
  * @below: these are of more trust than the process, which may hide what it has there
- * @units: anonymous and shared memory there, pages of one that stayed shared out
+ * @units: page tables, anonymous and shared memory there, pages of one that stayed shared out
  * @enough: units at which the walk ends
- * @large: pages that a process has mapped if it may have so much
+ * @large: pages that a process has, tables included, if it may have so much
  * @looks: entries that it may still look at
  * @vma: the mapping that is looked at
  * @first: where the pages of its page table begin
@@ -165,6 +168,17 @@ static bool cohort_left_shared(struct cohort_left *left, struct folio *folio)
 	return stayed;
 }
 
+/*
+ * The same to the page, with page tables: these are a process's own, and a process with threads,
+ * or many CPUs, hides much from the count that lags behind.
+ */
+static unsigned long cohort_left_has(struct mm_struct *mm)
+{
+	return percpu_counter_sum_positive(&mm->rss_stat[MM_ANONPAGES]) +
+	       percpu_counter_sum_positive(&mm->rss_stat[MM_SHMEMPAGES]) +
+	       mm_pgtables_bytes(mm) / PAGE_SIZE;
+}
+
 /* A mapping of all of a huge page by one entry counts once, those of its pages each. */
 static long cohort_left_sharers(const struct folio *folio)
 {
@@ -210,18 +224,33 @@ static bool cohort_left_looked(struct cohort_left *left, unsigned long nr)
 	return left->units >= left->enough || !left->looks;
 }
 
+/* Without the lock, a table may be freed meanwhile: where it was is looked at, not what it has. */
+static void cohort_left_count_table(struct cohort_left *left, pmd_t *pmd)
+{
+	pmd_t entry = pmdp_get_lockless(pmd);
+
+	if (pmd_present(entry) && !pmd_leaf(entry) &&
+	    node_isset(page_to_nid(pmd_page(entry)), *left->nodes))
+		left->units += LEFT_UNITS;
+}
+
 static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 			    struct mm_walk *walk)
 {
 	struct cohort_left *left = walk->private;
-	spinlock_t *ptl = pmd_trans_huge_lock(pmd, walk->vma);
 	pte_t *pte, *first;
+	spinlock_t *ptl;
 
+	cohort_left_count_table(left, pmd);
+	/* Of files, and of pages that are all zero, the tables alone count. */
+	if (!walk->vma->anon_vma && !cohort_left_shmem(walk->vma))
+		return cohort_left_looked(left, 1);
 	left->vma = walk->vma;
 	left->first = linear_page_index(walk->vma, addr);
 	left->last = linear_page_index(walk->vma, end - 1);
 	left->with = NULL;
 	left->without = NULL;
+	ptl = pmd_trans_huge_lock(pmd, walk->vma);
 	if (ptl) {
 		if (pmd_present(*pmd))
 			cohort_left_count(left, pmd_page(*pmd), (end - addr) >> PAGE_SHIFT);
@@ -241,12 +270,10 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 	return cohort_left_looked(left, pte - first);
 }
 
-/* Where nothing can be that counts; huge mappings of devices would be split. */
+/* Huge mappings of devices would be split. */
 static int cohort_left_skips(unsigned long start, unsigned long end, struct mm_walk *walk)
 {
-	struct vm_area_struct *vma = walk->vma;
-
-	return (vma->vm_flags & VM_PFNMAP) || (!vma->anon_vma && !cohort_left_shmem(vma));
+	return (walk->vma->vm_flags & VM_PFNMAP) || vma_is_dax(walk->vma);
 }
 
 static const struct mm_walk_ops cohort_left_ops = {
@@ -255,8 +282,15 @@ static const struct mm_walk_ops cohort_left_ops = {
 	.walk_lock = PGWALK_RDLOCK,
 };
 
-/* Its @mm is in use.  For one that may hide it, true also if that cannot be found out. */
-static bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes, bool below)
+/**
+ * cohort_vnode_left_much() - has a process enough in some nodes for its death to help?
+ * @mm: its address space, in use
+ * @nodes: the nodes
+ * @below: it has less trust than they, and may hide it: true also if that cannot be found out
+ *
+ * Context: any; sleeps not.
+ */
+bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes, bool below)
 {
 	struct cohort_left left = { .nodes = nodes, .below = below };
 	unsigned long pages = 0;
@@ -265,7 +299,7 @@ static bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes
 	for_each_node_mask(nid, *nodes)
 		pages += node_present_pages(nid) / LEFT_PART;
 	left.large = pages / 2;
-	if (cohort_left_mapped(mm) < left.large)
+	if (cohort_left_has(mm) < left.large)
 		return false;
 	if (!mmap_read_trylock(mm))
 		return below;
@@ -382,10 +416,8 @@ static bool cohort_vnode_deserted(const nodemask_t *nodes)
 static bool cohort_vnode_left_victim(struct mm_struct *mm, const struct cohort_vnode *role,
 				     const nodemask_t *nodes)
 {
-	bool below = cohort_vnode_below(role, nodes);
-
-	return cohort_vnode_left_much(mm, nodes, below) ||
-	       ((below || nodes_intersects(role->nodes, *nodes)) && cohort_vnode_deserted(nodes));
+	return cohort_vnode_left_much(mm, nodes, cohort_vnode_below(role, nodes)) ||
+	       cohort_vnode_deserted(nodes);
 }
 
 struct cohort_vnode_hope cohort_vnode_hope[MAX_NUMNODES];
@@ -432,6 +464,15 @@ static bool cohort_vnode_given_up(struct pglist_data *pgdat, struct cohort_vnode
 	return false;
 }
 
+/* What the task's cpuset leaves out helps it not, and there it is not short either. */
+static nodemask_t cohort_vnode_short_of(const nodemask_t *nodemask)
+{
+	nodemask_t nodes;
+
+	nodes_and(nodes, *nodemask, cpuset_current_mems_allowed);
+	return nodes_empty(nodes) ? *nodemask : nodes;
+}
+
 /**
  * __cohort_vnode_hopeless() - has kswapd given up all nodes of a request?
  * @nodemask: the nodes
@@ -443,11 +484,12 @@ static bool cohort_vnode_given_up(struct pglist_data *pgdat, struct cohort_vnode
  */
 bool __cohort_vnode_hopeless(const nodemask_t *nodemask)
 {
+	nodemask_t short_of = cohort_vnode_short_of(nodemask);
 	bool hopeless = true;
 	int nid;
 
 	/* All of them: kswapd threads of several nodes try at the same time. */
-	for_each_node_mask(nid, *nodemask) {
+	for_each_node_mask(nid, short_of) {
 		if (!node_state(nid, N_MEMORY))
 			continue;
 		hopeless &= !cohort_vnode_flushed(NODE_DATA(nid), &cohort_vnode_hope[nid]);
@@ -464,7 +506,7 @@ bool __cohort_vnode_hopeless(const nodemask_t *nodemask)
  * One that was killed is waited for: it has no address space of its own while its pages are
  * freed.  One that has left a role may have much in the nodes it left, and so may one whose cpuset
  * or policy has other nodes of its role now; where no other process of them is left to kill, it
- * is a victim whatever it has there, if it did not leave for more trust.
+ * is a victim whatever it has there.
  *
  * Context: any that may take the task lock; sleeps not.
  * Return: false for one that lives in other nodes.
@@ -473,14 +515,10 @@ bool __cohort_vnode_oom_eligible(struct task_struct *task, const nodemask_t *nod
 {
 	struct mm_struct *mm = READ_ONCE(task->signal->oom_mm);	/* stays as long as the signal */
 	struct task_struct *alive = mm ? NULL : find_lock_task_mm(task);
+	nodemask_t short_of = cohort_vnode_short_of(nodemask);
 	struct cohort_vnode *said, *role;
 	bool eligible, left, in_use;
-	nodemask_t short_of;
 
-	/* What the task's cpuset leaves out helps it not, and there it is not short either. */
-	nodes_and(short_of, *nodemask, cpuset_current_mems_allowed);
-	if (nodes_empty(short_of))
-		short_of = *nodemask;
 	if (alive)
 		mm = alive->mm;
 	said = cohort_vnode_said(mm);

@@ -25,6 +25,7 @@
 #include <linux/psi.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/swap.h>
 
 #include "../../internal.h"
@@ -56,20 +57,23 @@
 /* A node keeps so much of itself free beyond its high watermarks: 1 / 2^n. */
 #define LEND_KEEP_SHIFT	4
 
-/* Pages of one role that one look at the free pages is good for. */
-#define LEND_TURN	64
+/* Pages of one role that one look at the free pages is good for, and for how long. */
+#define LEND_TURN	(SZ_256K >> PAGE_SHIFT)
+#define LEND_TURN_TIME	(HZ / 10)
 
 /**
  * struct lend_turn - what a CPU found when it last looked for a lender
  * @own: the role that asked
  * @from: the lender, NULL: none
  * @left: pages until it looks again
+ * @until: jiffies, after which it looks again
  *
  * Of its CPU alone, with preemption off.
  */
 struct lend_turn {
 	struct cohort_vnode *own, *from;
 	unsigned int left;
+	unsigned long until;
 };
 
 static DEFINE_PER_CPU(struct lend_turn, lend_turn);
@@ -189,17 +193,18 @@ static struct cohort_vnode *cohort_lend_find(const struct cohort_vnode *own)
 
 /*
  * A CPU asks once for LEND_TURN pages of one role: counting free pages costs
- * more than allocating one.  A lender keeps far more than all CPUs
- * together can take of it until they ask again.
+ * more than allocating one.  What a lender keeps is mostly far more than all CPUs
+ * together take of it until they ask again.
  */
 static struct cohort_vnode *cohort_lender_of(struct cohort_vnode *own)
 {
 	struct lend_turn *turn = get_cpu_ptr(&lend_turn);
 	struct cohort_vnode *from;
 
-	if (turn->own != own || !turn->left) {
+	if (turn->own != own || !turn->left || time_after(jiffies, turn->until)) {
 		turn->own = own;
 		turn->left = LEND_TURN;
+		turn->until = jiffies + LEND_TURN_TIME;
 		turn->from = cohort_lend_find(own);
 	}
 	turn->left--;

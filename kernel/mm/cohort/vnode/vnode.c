@@ -135,13 +135,25 @@ struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
  * @mm: its address space
  *
  * One that was given no role has left the default one, too, if that was another when it
- * began.  A child that is forked later has of these nodes what it shares with its parent.
+ * began.
  */
 bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm)
 {
 	return test_bit(COHORT_VNODE_LEFT, &mm->flags) ||
 	       (!cohort_vnode_number(mm) &&
 		task->group_leader->start_boottime <= READ_ONCE(default_moved));
+}
+
+/**
+ * cohort_vnode_inherit() - a child shares what its parent has in nodes of a role that it left
+ * @mm: the child's address space; current is the parent, or executes a program
+ *
+ * The parent may be gone when that is asked, and the child is younger than the default role.
+ */
+void cohort_vnode_inherit(struct mm_struct *mm)
+{
+	if (current->mm && cohort_vnode_has_left(current, current->mm))
+		set_bit(COHORT_VNODE_LEFT, &mm->flags);
 }
 
 /**
@@ -189,7 +201,8 @@ const char *cohort_vnode_name(struct task_struct *task)
  * @name: the role, perhaps with a newline
  * @may: towards more trust, too
  *
- * Pages already there stay.  Trust that a cpuset lends its members goes with the cpuset.
+ * Pages already there stay.  Trust that a cpuset lends its members goes with the cpuset, and that
+ * of the default role with the default, whatever its processes say of themselves.
  *
  * Return: 0, -ENODEV without a layout, -EINVAL for no such role, -EACCES if
  * the caller may not, -EBUSY while the address space is its parent's, or -ESRCH.
@@ -215,7 +228,7 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	role = cohort_vnode_by_cpuset(alive, said);
 	if (!may && vn < max(role, said)) {
 		err = -EACCES;
-	} else {
+	} else if (may || vn != said || cohort_vnode_number(alive->mm)) {
 		if (vn != role || vn != said || cohort_vnode_has_left(alive, alive->mm))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
 		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,

@@ -130,6 +130,14 @@ static inline struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *ta
 struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct mm_struct *mm);
 bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm);
 
+#ifdef CONFIG_COHORT_VNODE
+void cohort_vnode_inherit(struct mm_struct *mm);
+#else
+static inline void cohort_vnode_inherit(struct mm_struct *mm)
+{
+}
+#endif
+
 /* What was said of an address space: the role's number, 0 for none. */
 static inline unsigned int cohort_vnode_number(const struct mm_struct *mm)
 {
@@ -143,6 +151,7 @@ int cohort_vnode_nid(u64 start, int phys_nid, u64 *end);
 void cohort_vnode_commit(void);
 
 /* left.c */
+bool cohort_vnode_left_much(struct mm_struct *mm, const nodemask_t *nodes, bool below);
 void cohort_vnode_count_victims(void);
 
 /* lend.c */
