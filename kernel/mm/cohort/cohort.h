@@ -216,6 +216,7 @@ struct cohort_magazine {
  * @taint: block that pages which cannot be moved were let into last
  * @shown: what the statistic says of zone->cohort_soft
  * @shown_reserved: the same of zone->cohort_reserved
+ * @told: jiffies, when kswapd was last told that blocks are few
  * @magazine: of each CPU
  */
 struct cohort_zone {
@@ -225,6 +226,7 @@ struct cohort_zone {
 	struct cohort_block *taint;
 	unsigned long shown;
 	unsigned long shown_reserved;
+	unsigned long told;
 	struct cohort_magazine __percpu *magazine;
 };
 

@@ -54,10 +54,22 @@ static unsigned int cohort_slot_of(unsigned int id)
 	       COHORT_KEPT + 1 + id % (COHORT_SLOTS - COHORT_KEPT - 1);
 }
 
-static bool cohort_any_isolated(struct page **page, unsigned int nr)
+/* A zone that has no isolated pageblock, as hardly any has, needs no look at each page. */
+static bool cohort_isolates(const struct zone *zone)
+{
+#ifdef CONFIG_MEMORY_ISOLATION
+	return READ_ONCE(zone->nr_isolate_pageblock);
+#else
+	return false;
+#endif
+}
+
+static bool cohort_any_isolated(const struct zone *zone, struct page **page, unsigned int nr)
 {
 	unsigned long block = ULONG_MAX;
 
+	if (!cohort_isolates(zone))
+		return false;
 	for (; nr--; page++) {
 		if (pageblock_start_pfn(page_to_pfn(*page)) == block)
 			continue;
@@ -80,7 +92,7 @@ static bool cohort_magazine_closed(const struct cohort_magazine *mag, struct zon
 				   unsigned int id, struct page **page, unsigned int nr)
 {
 	if (mag != raw_cpu_ptr(zone->cohort->magazine) || cohort_pcp_disabled(zone) ||
-	    (nr > 1 && cohort_any_isolated(page, nr)))
+	    (nr > 1 && cohort_any_isolated(zone, page, nr)))
 		return true;
 	if (id != COHORT_KEPT)
 		return !READ_ONCE(cohort_taking);

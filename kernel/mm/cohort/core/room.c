@@ -417,24 +417,29 @@ static bool cohort_hand_out_one(const struct cohort_request *rq, struct page *pa
 			       zonelist_zone(rq->ac->preferred_zoneref));
 }
 
-/*
- * Memory of another node is worse than an ordinary page of the own one, whichever zone has
- * that: blocks there are for when stock would go there, too.
- */
-static bool cohort_zone_far(struct zone *zone, const struct cohort_request *rq)
+static bool cohort_node_has(int nid, const struct cohort_request *rq)
 {
-	int own = zonelist_node_idx(rq->ac->preferred_zoneref), top = rq->ac->highest_zoneidx, i;
+	int top = rq->ac->highest_zoneidx, i;
 
-	if (zone_to_nid(zone) == own)
-		return false;
 	for (i = top; i >= 0; i--) {
-		struct zone *near = &NODE_DATA(own)->node_zones[i];
+		struct zone *near = &NODE_DATA(nid)->node_zones[i];
 
 		if (managed_zone(near) && zone_watermark_ok(near, 0, low_wmark_pages(near), top,
 							    rq->alloc_flags))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Memory of another node is worse than an ordinary page of the own one, whichever zone has
+ * that: blocks there are for when stock would go there, too.
+ */
+static __always_inline bool cohort_zone_far(struct zone *zone, const struct cohort_request *rq)
+{
+	int own = zonelist_node_idx(rq->ac->preferred_zoneref);
+
+	return zone_to_nid(zone) != own && cohort_node_has(own, rq);
 }
 
 static struct page *cohort_zones_take(const struct cohort_request *rq)

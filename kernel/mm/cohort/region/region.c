@@ -90,7 +90,8 @@ static unsigned long cohort_region_mark(const struct cohort_domain *dom, struct 
 /*
  * One more block.  Never reclaims itself: it runs under readahead, and asking
  * for a high order would reclaim far more than a block.  kswapd is told when blocks
- * are short, as the slow path would do below the low watermark.
+ * are short, as the slow path would do below the low watermark; but not by each page that
+ * finds none.
  */
 static unsigned int cohort_region_refill(const struct cohort_request *rq,
 					 struct cohort_room *room,
@@ -98,7 +99,7 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 {
 	struct zone *zone = room->zone;
 	/* What may not wake kswapd may hold the lock of a work queue. */
-	bool may_wake = rq->gfp & __GFP_KSWAPD_RECLAIM;
+	bool may_wake = rq->gfp & __GFP_KSWAPD_RECLAIM && READ_ONCE(zone->cohort->told) != jiffies;
 	bool few = may_wake && cohort_blocks_short(zone);
 	int idx = rq->ac->highest_zoneidx;
 	unsigned int nr = 0;
@@ -124,8 +125,10 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 		if (cohort_mark_ok(zone, mark + cohort_pages(), idx) || cohort_buddy_accept(zone))
 			nr = cohort_room_acquire(room, idx, mark, page, want);
 	}
-	if (few || (!nr && may_wake))
+	if (few || (!nr && may_wake)) {
+		WRITE_ONCE(zone->cohort->told, jiffies);
 		wakeup_kswapd(zone, rq->gfp, 0, idx);
+	}
 	return nr;
 }
 
