@@ -2,11 +2,11 @@
 /*
  * Cohort: pages that will be freed together live together.
  *
- * The calls of the memory manager: a predicate, which is a static key, and an entry
- * for each event.  Without CONFIG_COHORT, or without the option of a scheme, the
- * predicate is constant and the compiler drops the call, so no stubs are needed.
- * Each entry is described where it is defined: in mm/cohort/hooks.c if several
- * schemes hear of the event.  Drivers include <linux/cohort_pcpa.h>.
+ * The calls of the memory manager: a predicate, which is a static key, and an entry for each
+ * event.  Without CONFIG_COHORT, or without the option of a scheme, the predicate is constant and
+ * the compiler drops the call, so no stubs are needed.  Each entry is described where it is
+ * defined: in mm/cohort/hooks.c if several schemes hear of the event.  Drivers include
+ * <linux/cohort_pcpa.h>.
  */
 #ifndef _LINUX_COHORT_H
 #define _LINUX_COHORT_H
@@ -21,8 +21,8 @@ struct alloc_context;
 struct cohort_domain;
 struct folio_batch;
 struct scan_control;
-
 #define COHORT_ALLOC_BREACH	(IS_ENABLED(CONFIG_COHORT) ? 1U << 30 : 0) /* ALLOC_*: owned, too */
+#define COHORT_ALLOC_LAST	(COHORT_ALLOC_BREACH | COHORT_ALLOC_BREACH >> 1) /* or it kills */
 
 /*
  * Bits of mm->flags, at the end of a long that is full below 32: the role of a process,

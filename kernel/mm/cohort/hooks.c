@@ -29,6 +29,9 @@
 /* A few pages in the lists of CPUs put a kill off once in so long. */
 #define PUT_OFF		HZ
 
+/* Blocks are packed for so long in one node before a process is killed. */
+#define PACK_FOR	(HZ / 4)
+
 static unsigned int cohort_boot_schemes __initdata;
 static bool cohort_boot_bad __initdata;
 
@@ -72,6 +75,35 @@ bool __cohort_no_kill(struct pglist_data *pgdat, int highest_zoneidx)
 	return false;
 }
 
+/* Has any zone of a node, up to one, enough for a request that would kill a process? */
+static bool cohort_node_enough(int nid, int top, unsigned int order)
+{
+	int i;
+
+	for (i = 0; i <= top; i++) {
+		struct zone *zone = &NODE_DATA(nid)->node_zones[i];
+
+		if (managed_zone(zone) &&
+		    zone_watermark_ok(zone, order, cohort_own_mark(zone, WMARK_MIN), top, 0))
+			return true;
+	}
+	return false;
+}
+
+/* Blocks that come home are free for a request only above the mark, which may be far. */
+static bool cohort_packs_in(int nid, int top, unsigned int order)
+{
+	unsigned long end = jiffies + PACK_FOR;
+	bool home = false;
+
+	while (time_before(jiffies, end) && cohort_pack_one(nid, top)) {
+		home = true;
+		if (cohort_node_enough(nid, top, order))
+			break;
+	}
+	return home;
+}
+
 /* Compaction leaves blocks alone; a single page of one would have been handed out before. */
 static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
 {
@@ -82,10 +114,10 @@ static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned
 	if (!order || !cohort_region_enabled() || (gfp & GFP_KERNEL) != GFP_KERNEL)
 		return false;
 	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
-		if (zone_to_nid(zone) == nid)
+		if (zone_to_nid(zone) == nid || !cohort_cpuset_allows(zone, gfp, ALLOC_CPUSET))
 			continue;
 		nid = zone_to_nid(zone);
-		if (cohort_pack_one(nid, ac->highest_zoneidx))
+		if (cohort_packs_in(nid, ac->highest_zoneidx, order))
 			return true;
 	}
 	return false;
@@ -111,26 +143,32 @@ static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned
 bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
 {
 	static unsigned long put_off[MAX_NUMNODES], last = INITIAL_JIFFIES;
+	unsigned long *until = NULL;
 	long gained = 0, gap = 0;
-	unsigned long *until;
 	struct zoneref *z;
 	struct zone *zone;
 
 	/* A zone for it may be on none of the nodes that it may have. */
 	if (!zonelist_zone(ac->preferred_zoneref))
 		return false;
-	until = &put_off[zonelist_node_idx(ac->preferred_zoneref)];
 	/* Without __GFP_FS it kills nothing yet, and asks again at once. */
 	if (!(gfp & __GFP_FS) && !cohort_vnode_hopeless(ac->nodemask) &&
 	    !time_after(jiffies, last))
 		return false;
 	last = jiffies;
 	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
+		/* What a cpuset leaves out is neither of use nor a reason. */
+		if (!cohort_cpuset_allows(zone, gfp, ALLOC_CPUSET))
+			continue;
+		if (!until)
+			until = &put_off[zone_to_nid(zone)];
 		gained -= zone_page_state(zone, NR_FREE_PAGES);
 		drain_all_pages(zone);
 		gained += zone_page_state(zone, NR_FREE_PAGES);
 		gap += high_wmark_pages(zone) - min_wmark_pages(zone);
 	}
+	if (!until)
+		return false;
 	if (cohort_packs_for(ac, gfp, order))
 		return true;
 	if (gained < gap && *until && time_before(jiffies, *until))

@@ -125,12 +125,15 @@ static struct page *cohort_zone_breach(struct zone *zone, unsigned int order, bo
 /*
  * What would rather have a large piece, as a large folio does, makes do with single pages.  A
  * packet that is received has the flags of a huge page that may not reclaim, but cannot be moved
- * and cannot make do.
+ * and cannot make do.  Nor can that for which a process would be killed, though its last look
+ * says that it may not wait.
  */
-static bool cohort_opportunist(gfp_t gfp)
+static bool cohort_opportunist(gfp_t gfp, unsigned int alloc_flags)
 {
 	const gfp_t light = __GFP_MOVABLE | __GFP_NOMEMALLOC;
 
+	if ((alloc_flags & COHORT_ALLOC_LAST) == COHORT_ALLOC_LAST)
+		return false;
 	return (gfp & __GFP_NORETRY) || (gfp & (light | __GFP_DIRECT_RECLAIM)) == light;
 }
 
@@ -153,7 +156,7 @@ struct page *cohort_blocks_breach(gfp_t gfp, unsigned int order, unsigned int al
 	struct page *page;
 	struct zone *zone;
 
-	if (order > COHORT_BREACH_ORDER || (order && cohort_opportunist(gfp)))
+	if (order > COHORT_BREACH_ORDER || (order && cohort_opportunist(gfp, alloc_flags)))
 		return NULL;
 	for_next_zone_zonelist_nodemask(zone, z, ac->highest_zoneidx, ac->nodemask) {
 		unsigned long soft = READ_ONCE(zone->cohort_soft);

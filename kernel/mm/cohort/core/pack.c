@@ -285,23 +285,32 @@ static unsigned long cohort_least_holes(enum cohort_look_for what)
 	return cohort_pages() >> (what == COHORT_FOR_RELIEF);
 }
 
+/* The domain of a process at which the looks of requests went on last, by its number. */
+static unsigned int cohort_looked[MAX_NUMNODES];
+
 /*
  * The room of a node that has most holes, or if @below is told what comes behind that, in
  * zones up to @top.  One that is to be packed does not rest.  A user has as many domains as
- * processes: requests look at some of them.
+ * processes: requests look at some of them, each at others.  They are in order of their numbers.
  */
 static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_for what,
 					     const struct cohort_holes *below)
 {
-	unsigned int i, left = what == COHORT_FOR_REQUEST ? COHORT_PACK_LOOKS : UINT_MAX;
+	bool some = what == COHORT_FOR_REQUEST;
+	unsigned int i, left = COHORT_PACK_LOOKS, after = some ? READ_ONCE(cohort_looked[nid]) : 0;
+	unsigned int last = 0;
 	struct cohort_holes most = { .nr = cohort_least_holes(what) };
 	struct cohort_room *found = NULL;
 	struct cohort_domain *dom;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		if (!left--)
+		if (some && dom->id > COHORT_KEPT && dom->id <= after)
+			continue;
+		if (some && !left--) {
+			last = dom->id - 1;
 			break;
+		}
 		if (!cohort_packed(dom, what))
 			continue;
 		for (i = nid * MAX_NR_ZONES; i <= nid * MAX_NR_ZONES + top; i++) {
@@ -322,6 +331,8 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 	if (found && !refcount_inc_not_zero(&found->dom->ref))
 		found = NULL;
 	rcu_read_unlock();
+	if (some)
+		WRITE_ONCE(cohort_looked[nid], last);
 	return found;
 }
 
@@ -368,10 +379,14 @@ bool cohort_pack_one(int nid, int top)
 	psi_memstall_enter(&stall);
 	flags = memalloc_noreclaim_save();
 	/* A room that has no block to be emptied rests from then on; others may come up again. */
-	while (!home && tries-- &&
-	       (room = cohort_most_holes(nid, top, COHORT_FOR_REQUEST, NULL))) {
-		home = cohort_pack_room(room, false);
-		cohort_domain_put(room->dom);
+	while (!home && tries--) {
+		room = cohort_most_holes(nid, top, COHORT_FOR_REQUEST, NULL);
+		if (room) {
+			home = cohort_pack_room(room, false);
+			cohort_domain_put(room->dom);
+		} else if (!READ_ONCE(cohort_looked[nid])) {
+			break;
+		}
 	}
 	memalloc_noreclaim_restore(flags);
 	psi_memstall_leave(&stall);

@@ -58,6 +58,12 @@ static int cohort_scheme_on(const struct cohort_scheme *scheme)
 		       scheme->name, *scheme->order);
 		return -EINVAL;
 	}
+	/* With little memory and large pageblocks all requests look like those that cannot be moved. */
+	if (page_group_by_mobility_disabled) {
+		pr_err("%s: too little memory to group pages by mobility; staying off\n",
+		       scheme->name);
+		return -EINVAL;
+	}
 	/* Memory that comes from here on tells of itself. */
 	err = cohort_zones_init() ?: cohort_table_init(*scheme->order) ?: scheme->init();
 	if (err) {

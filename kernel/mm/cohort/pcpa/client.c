@@ -331,13 +331,10 @@ static bool cohort_pcpa_hibernates(gfp_t gfp)
 	return current->flags & PF_SUSPEND_TASK && gfp & __GFP_IO;
 }
 
-/*
- * The last look before a process is killed: of all that breach, __alloc_pages_may_oom() alone
- * asks for the high watermark.
- */
+/* Is it one of the last looks before a process is killed? */
 static bool cohort_pcpa_before_kill(unsigned int alloc_flags)
 {
-	return (alloc_flags & ALLOC_WMARK_MASK) == ALLOC_WMARK_HIGH;
+	return (alloc_flags & COHORT_ALLOC_LAST) == COHORT_ALLOC_LAST;
 }
 
 /* As in __alloc_pages_may_oom(): for other requests no process is killed, and they may fail. */

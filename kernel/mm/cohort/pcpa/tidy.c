@@ -234,7 +234,7 @@ static unsigned long cohort_pull_block(unsigned long pfn, int nid, int top, unsi
 		return end;
 	for (; pfn < end && *nr < want; pfn++, page++)
 		/* The spans of nodes may overlap. */
-		if (page_to_nid(page) == nid && page_zonenum(page) <= top &&
+		if (page_to_nid(page) == nid && (int)page_zonenum(page) <= top &&
 		    cohort_pull_worth(page, pull))
 			*nr += cohort_isolate_page(page, list);
 	return pfn;

@@ -414,6 +414,12 @@ static void cohort_cpb_test_excludes_region(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_cpb_switch(true), -EINVAL);
 	KUNIT_EXPECT_FALSE(test, cohort_cpb_enabled());
 	KUNIT_ASSERT_EQ(test, cohort_region_switch(false), 0);
+
+	/* With few pageblocks no request says that it can be moved. */
+	page_group_by_mobility_disabled = 1;
+	KUNIT_EXPECT_EQ(test, cohort_region_switch(true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_switch(true), -EINVAL);
+	page_group_by_mobility_disabled = 0;
 	KUNIT_ASSERT_EQ(test, cohort_cpb_switch(true), 0);
 }
 

@@ -331,7 +331,7 @@ static void cohort_domain_test_breach_opportunist(struct kunit *test)
 	__free_page(page);
 	/* As a large folio is asked for; and as one is for which a process would be killed. */
 	KUNIT_EXPECT_NULL(test, cohort_test_breach(GFP_TRANSHUGE_LIGHT, 2));
-	page = cohort_test_breach(GFP_TRANSHUGE, 2);
+	page = cohort_test_breach_last(GFP_TRANSHUGE_LIGHT | __GFP_DIRECT_RECLAIM, 2);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	__free_pages(page, 2);
 	page = cohort_test_breach(GFP_ATOMIC | __GFP_NOMEMALLOC | __GFP_NOWARN, 1);

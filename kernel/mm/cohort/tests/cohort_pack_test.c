@@ -315,6 +315,30 @@ static void cohort_pack_test_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, current->flags & PF_MEMALLOC);
 }
 
+/* A user has as many domains as processes: those behind many without a block are looked at, too. */
+static void cohort_pack_test_behind_many(struct kunit *test)
+{
+	struct cohort_domain **many, *dom;
+	unsigned int i, before, nr = 600;
+	struct cohort_room *room;
+
+	many = kunit_kcalloc(test, nr, sizeof(*many), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, many);
+	for (i = 0; i < nr; i++) {
+		many[i] = cohort_domain_create(COHORT_PROCESS, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, many[i]);
+	}
+	dom = cohort_pack_test_holes(test, 8 * cohort_pages(), 4, 3);
+	room = cohort_pack_test_largest(dom);
+	before = cohort_domain_blocks(dom);
+	KUNIT_EXPECT_NOT_NULL(test, room);
+	for (i = 0; room && i < 64 && cohort_domain_blocks(dom) == before; i++)
+		cohort_pack_one(zone_to_nid(room->zone), MAX_NR_ZONES - 1);
+	KUNIT_EXPECT_LT(test, cohort_domain_blocks(dom), before);
+	for (i = 0; i < nr; i++)
+		cohort_domain_destroy(many[i]);
+}
+
 static unsigned long cohort_pack_test_packed(void)
 {
 	unsigned long events[NR_VM_EVENT_ITEMS];
@@ -340,7 +364,7 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 {
 	struct cohort_domain *dom = cohort_pack_test_holes(test, 8 * cohort_pages(), 4, 3);
 	struct cohort_room *room = cohort_pack_test_largest(dom);
-	unsigned long single = 1, several;
+	unsigned long single = 1, several, boost;
 	struct alloc_context ac;
 	unsigned int tries;
 
@@ -355,11 +379,15 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 		mutex_unlock(&oom_lock);
 		kunit_skip(test, "the packing worker came first");
 	}
+	/* One block would not do. */
+	boost = room->zone->watermark_boost;
+	room->zone->watermark_boost = zone_page_state(room->zone, NR_FREE_PAGES);
 	several = cohort_pack_test_packs_for(&ac, 2);
+	room->zone->watermark_boost = boost;
 	for (tries = 0; single && tries < 4; tries++)
 		single = cohort_pack_test_packs_for(&ac, 0);
 	mutex_unlock(&oom_lock);
-	KUNIT_EXPECT_GT(test, several, 0);
+	KUNIT_EXPECT_GT(test, several, num_node_state(N_MEMORY) > 1 ? 0 : 1);
 	KUNIT_EXPECT_EQ(test, single, 0);
 }
 
@@ -545,6 +573,7 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_is_packed),
 	KUNIT_CASE_SLOW(cohort_pack_test_excess_of_many),
 	KUNIT_CASE(cohort_pack_test_one),
+	KUNIT_CASE(cohort_pack_test_behind_many),
 	KUNIT_CASE_SLOW(cohort_pack_test_before_a_kill),
 	KUNIT_CASE(cohort_pack_test_last_blocks),
 	KUNIT_CASE(cohort_pack_test_balloon),

@@ -479,7 +479,7 @@ static struct page *cohort_pcpa_test_or_kill(gfp_t gfp, unsigned int order)
 
 	cohort_test_context(&ac, gfp);
 	return __cohort_pcpa_rmqueue(gfp & ~__GFP_DIRECT_RECLAIM, order,
-				     ALLOC_WMARK_HIGH | ALLOC_CPUSET | COHORT_ALLOC_BREACH, &ac,
+				     ALLOC_WMARK_MIN | ALLOC_CPUSET | COHORT_ALLOC_LAST, &ac,
 				     true);
 }
 
@@ -526,7 +526,7 @@ static void cohort_pcpa_test_breach(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	cohort_test_context(&ac, GFP_KERNEL);
 	page = __cohort_breach(GFP_KERNEL & ~__GFP_DIRECT_RECLAIM, COHORT_BREACH_ORDER,
-			       ALLOC_WMARK_HIGH | COHORT_ALLOC_BREACH, &ac);
+			       ALLOC_WMARK_HIGH | COHORT_ALLOC_LAST, &ac);
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	KUNIT_EXPECT_NOT_NULL(test, cohort_chunk_of(page_to_pfn(page)));
 	__free_pages(page, COHORT_BREACH_ORDER);

@@ -192,6 +192,15 @@ struct page *cohort_test_breach(gfp_t gfp, unsigned int order)
 	return __cohort_breach(gfp, order, 0, &ac);
 }
 
+struct page *cohort_test_breach_last(gfp_t gfp, unsigned int order)
+{
+	struct alloc_context ac;
+
+	cohort_test_context(&ac, gfp);
+	return __cohort_breach(gfp & ~__GFP_DIRECT_RECLAIM, order,
+			       ALLOC_WMARK_MIN | COHORT_ALLOC_LAST, &ac);
+}
+
 void cohort_test_keep(struct list_head *pages, struct page *page, unsigned int order)
 {
 	set_page_private(page, order);
