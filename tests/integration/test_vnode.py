@@ -62,6 +62,17 @@ def test_a_policy_chooses_among_the_nodes_of_its_role(guest: SmallGuest) -> None
     assert len(claims_of(text)) == 7
 
 
+def test_a_role_has_no_node_without_memory(guest: SmallGuest) -> None:
+    """A firmware's node may end in addresses that the machine keeps, and a role begin there: the
+    kernel has no such node, and a program that is executed looks for none."""
+    text = guest.boot(
+        "memmap=64M$448M", "cohort.vnode=trusted:447M,untrusted:rest", nodes_mb=(512, 512)
+    )
+    # The second has kept memory alone, so what is claimed of the role's two nodes is not so.
+    assert _sizes(text) == pytest.approx([448, 64, 512], abs=1)
+    assert "done" in text.splitlines() and "BUG:" not in text
+
+
 @EITHER
 def test_the_phone_comes_up_with_the_kernel_in(default: str, kernel: Callable[..., Kernel]) -> None:
     """Whichever node the kernel and the native processes begin in, no trusted process dies."""
