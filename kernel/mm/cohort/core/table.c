@@ -231,6 +231,7 @@ static int cohort_zone_init(struct zone *zone)
 	cz = kzalloc_node(sizeof(*cz), GFP_KERNEL, zone_to_nid(zone));
 	if (!cz)
 		return -ENOMEM;
+	cz->told = jiffies;
 	cz->magazine = alloc_percpu(struct cohort_magazine);
 	if (!cz->magazine) {
 		kfree(cz);

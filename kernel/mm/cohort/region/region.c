@@ -99,7 +99,8 @@ static unsigned int cohort_region_refill(const struct cohort_request *rq,
 {
 	struct zone *zone = room->zone;
 	/* What may not wake kswapd may hold the lock of a work queue. */
-	bool may_wake = rq->gfp & __GFP_KSWAPD_RECLAIM && READ_ONCE(zone->cohort->told) != jiffies;
+	bool may_wake = rq->gfp & __GFP_KSWAPD_RECLAIM &&
+			time_after(jiffies, READ_ONCE(zone->cohort->told));
 	bool few = may_wake && cohort_blocks_short(zone);
 	int idx = rq->ac->highest_zoneidx;
 	unsigned int nr = 0;
