@@ -26,10 +26,10 @@ struct scan_control;
 
 /*
  * Bits of mm->flags, at the end of a long that is full below 32: the role of a process,
- * 0 the default one, else its number; a client; in the background; it has left a role.
+ * 0 the default one, else its number; a client; in the background; left a role; said its own.
  */
 #define COHORT_VNODE_SHIFT	56
-#define COHORT_VNODE_BITS	(0x4fULL << COHORT_VNODE_SHIFT)
+#define COHORT_VNODE_BITS	(0xcfULL << COHORT_VNODE_SHIFT)
 #define COHORT_ENTITLED_BIT	60
 #define COHORT_MMF_BACKGROUND	61
 

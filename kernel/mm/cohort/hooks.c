@@ -90,18 +90,26 @@ static bool cohort_node_enough(int nid, int top, unsigned int order)
 	return false;
 }
 
-/* Blocks that come home are free for a request only above the mark, which may be far. */
-static bool cohort_packs_in(int nid, int top, unsigned int order)
+/*
+ * Blocks that come home are free for a request only above the mark, which may be far.
+ * Return: there is enough.
+ */
+static bool cohort_packs_in(int nid, int top, unsigned int order, bool *home)
 {
 	unsigned long end = jiffies + PACK_FOR;
-	bool home = false;
 
-	while (time_before(jiffies, end) && cohort_pack_one(nid, top)) {
-		home = true;
+	cohort_pack_begin(nid);
+	while (time_before(jiffies, end)) {
+		if (!cohort_pack_one(nid, top)) {
+			if (!cohort_pack_more(nid))
+				return false;
+			continue;
+		}
+		*home = true;
 		if (cohort_node_enough(nid, top, order))
-			break;
+			return true;
 	}
-	return home;
+	return false;
 }
 
 /* Compaction leaves blocks alone; a single page of one would have been handed out before. */
@@ -110,6 +118,7 @@ static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned
 	int nid = NUMA_NO_NODE;
 	struct zoneref *z;
 	struct zone *zone;
+	bool home = false;
 
 	if (!order || !cohort_region_enabled() || (gfp & GFP_KERNEL) != GFP_KERNEL)
 		return false;
@@ -117,10 +126,10 @@ static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned
 		if (zone_to_nid(zone) == nid || !cohort_cpuset_allows(zone, gfp, ALLOC_CPUSET))
 			continue;
 		nid = zone_to_nid(zone);
-		if (cohort_packs_in(nid, ac->highest_zoneidx, order))
-			return true;
+		if (cohort_packs_in(nid, ac->highest_zoneidx, order, &home))
+			break;
 	}
-	return false;
+	return home;
 }
 
 /**
@@ -370,7 +379,8 @@ void __cohort_mm_inherit(struct task_struct *task, struct mm_struct *mm)
 		return;
 	if (mask && current->mm)
 		set_mask_bits(&mm->flags, mask, READ_ONCE(current->mm->flags) & mask);
-	cohort_vnode_inherit(mm);
+	if (task != current)
+		cohort_vnode_inherit(mm);
 	if (cohort_scope_enabled())
 		cohort_scope_note(mm, READ_ONCE(task->signal->oom_score_adj));
 }

@@ -308,7 +308,7 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 		if (some && dom->id > COHORT_KEPT && dom->id <= after)
 			continue;
 		if (some && !left--) {
-			last = dom->id - 1;
+			last = max(dom->id - 1, COHORT_KEPT + 1U);
 			break;
 		}
 		if (!cohort_packed(dom, what))
@@ -364,33 +364,55 @@ static bool cohort_pack_room(struct cohort_room *room, bool may_wait)
  * @top: highest zone that helps
  *
  * A block of the room with most holes, but for the cache's: what the worker does, which shares
- * the CPUs with kswapd and with what asks for memory, so that a burst outruns it.
+ * the CPUs with kswapd and with what asks for memory, so that a burst outruns it.  Where there are
+ * many domains a few looks see a part of them: cohort_pack_more() says so.
  *
  * Context: as for direct compaction.
  * Return: true if a block came home.
  */
 bool cohort_pack_one(int nid, int top)
 {
-	unsigned int tries = COHORT_PACK_TRIES, flags;
+	unsigned int tries = COHORT_PACK_TRIES, flags, begin = READ_ONCE(cohort_looked[nid]);
+	bool home = false, round = !begin;
 	struct cohort_room *room;
 	unsigned long stall;
-	bool home = false;
 
 	psi_memstall_enter(&stall);
 	flags = memalloc_noreclaim_save();
 	/* A room that has no block to be emptied rests from then on; others may come up again. */
 	while (!home && tries--) {
 		room = cohort_most_holes(nid, top, COHORT_FOR_REQUEST, NULL);
+		round |= !READ_ONCE(cohort_looked[nid]);
 		if (room) {
 			home = cohort_pack_room(room, false);
 			cohort_domain_put(room->dom);
-		} else if (!READ_ONCE(cohort_looked[nid])) {
+		} else if (round && READ_ONCE(cohort_looked[nid]) >= begin) {
 			break;
 		}
 	}
 	memalloc_noreclaim_restore(flags);
 	psi_memstall_leave(&stall);
 	return home;
+}
+
+/**
+ * cohort_pack_begin() - the next look of a request is at the first domains
+ * @nid: the node
+ */
+void cohort_pack_begin(int nid)
+{
+	WRITE_ONCE(cohort_looked[nid], 0);
+}
+
+/**
+ * cohort_pack_more() - are there domains that the looks of requests have not come to?
+ * @nid: the node
+ *
+ * After cohort_pack_one() in vain: the next one begins with them.
+ */
+bool cohort_pack_more(int nid)
+{
+	return READ_ONCE(cohort_looked[nid]);
 }
 
 /*

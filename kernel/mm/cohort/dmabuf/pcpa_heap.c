@@ -94,19 +94,14 @@ static void cohort_heap_free_list(struct list_head *pages)
 }
 
 /*
- * Pieces of the area as far as it goes, largest first; then others.
+ * Pieces of the area, if it has any, as far as it goes, largest first; then others.
  * Return: how many, or a negative errno with nothing allocated.
  */
-static int cohort_heap_collect(unsigned long left, struct list_head *pages)
+static int cohort_heap_collect_pieces(unsigned long left, bool area, struct list_head *pages)
 {
 	unsigned int max_area = orders[0], max_other = orders[0];
-	bool area = cohort_pcpa_taking();
 	int nr = 0;
 
-	if (area) {
-		cohort_pcpa_want(left);
-		cohort_quick_reclaim(left, READ_ONCE(cohort_pcpa_min_order));
-	}
 	while (left) {
 		struct page *page = NULL;
 		unsigned int order;
@@ -137,6 +132,20 @@ static int cohort_heap_collect(unsigned long left, struct list_head *pages)
 		nr++;
 		cond_resched();
 	}
+	return nr;
+}
+
+static int cohort_heap_collect(unsigned long pages, struct list_head *list)
+{
+	unsigned long wanted = min(pages, READ_ONCE(cohort_area.nr));
+	int nr;
+
+	if (!cohort_pcpa_taking())
+		return cohort_heap_collect_pieces(pages, false, list);
+	cohort_pcpa_want(wanted);
+	cohort_quick_reclaim(pages, READ_ONCE(cohort_pcpa_min_order));
+	nr = cohort_heap_collect_pieces(pages, true, list);
+	cohort_pcpa_done(wanted);
 	return nr;
 }
 

@@ -58,7 +58,9 @@ unsigned long cohort_pcpa_user_max;
 
 static DEFINE_SPINLOCK(fsm_lock);
 static struct cohort_pcpa_fsm fsm;
-static unsigned long asked[2];	/* pages, since the timer was set, and the time before */
+
+/* Pages that requests under way want; the most since the timer was set, and the time before. */
+static unsigned long wanted, wanted_most[2];
 
 /* A size of the command line, and perhaps its place. */
 struct boot_size {
@@ -88,8 +90,8 @@ static void cohort_pcpa_timer_work(struct work_struct *work)
 
 	spin_lock_irqsave(&fsm_lock, flags);
 	again = cohort_pcpa_timeout(&fsm);
-	WRITE_ONCE(asked[1], asked[0]);
-	WRITE_ONCE(asked[0], 0);
+	WRITE_ONCE(wanted_most[1], again ? wanted_most[0] : 0);
+	WRITE_ONCE(wanted_most[0], wanted);
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	if (again)
 		cohort_pcpa_set_timer();
@@ -105,7 +107,7 @@ enum cohort_pcpa_state cohort_pcpa_state(void)
 
 /**
  * cohort_pcpa_want() - a client asks for pages
- * @pages: how many; 0: none besides those that it has asked for, and it is still at it
+ * @pages: how many, until cohort_pcpa_done(); 0: it is at it, and they are known
  *
  * From now on free pages are for clients.
  */
@@ -116,12 +118,26 @@ void cohort_pcpa_want(unsigned long pages)
 
 	spin_lock_irqsave(&fsm_lock, flags);
 	turn = cohort_pcpa_request(&fsm);
-	WRITE_ONCE(asked[0], asked[0] + pages);
+	wanted += pages;
+	WRITE_ONCE(wanted_most[0], max(wanted_most[0], wanted));
 	spin_unlock_irqrestore(&fsm_lock, flags);
 	if (turn) {
 		cohort_pcpa_set_timer();
 		cohort_pcpa_tidy_for_client();
 	}
+}
+
+/**
+ * cohort_pcpa_done() - a client's request is over
+ * @pages: how many it was for, as it said to cohort_pcpa_want()
+ */
+void cohort_pcpa_done(unsigned long pages)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fsm_lock, flags);
+	wanted -= pages;
+	spin_unlock_irqrestore(&fsm_lock, flags);
 }
 
 /**
@@ -291,6 +307,7 @@ static struct page *cohort_pcpa_client_page(gfp_t gfp, unsigned int order, unsig
 		cohort_quick_reclaim(max(1UL << order, AHEAD), order);
 		page = cohort_area_take(order, COHORT_USE_CLIENT);
 	}
+	cohort_pcpa_done(1UL << order);
 	if (!page || !cohort_area_prep(page, order, gfp, alloc_flags))
 		return NULL;
 	cohort_pcpa_got(1UL << order);
@@ -346,22 +363,23 @@ static bool cohort_pcpa_kills(gfp_t gfp, const struct alloc_context *ac)
 }
 
 /*
- * Is far more free than clients have asked for?  One with a small quota can keep the area closed
- * for ever, and no process dies beside what no client wants.
+ * Is far more free than clients have wanted at a time, lately, or announce?  One with a small quota
+ * can keep the area closed for ever, and no process dies beside what no client wants.
  */
-static bool cohort_pcpa_unasked(void)
+static bool cohort_pcpa_unwanted(void)
 {
+	unsigned long most = max(READ_ONCE(wanted_most[0]), READ_ONCE(wanted_most[1]));
 	struct cohort_pcpa_sizes sizes;
 
 	cohort_pcpa_sizes(&sizes);
-	return sizes.free / 2 > READ_ONCE(asked[0]) + READ_ONCE(asked[1]);
+	return sizes.free / 2 > most + cohort_pcpa_announced_pages();
 }
 
 static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				 const struct alloc_context *ac, bool lend, bool last)
 {
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY &&
-	    !(last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_unasked()))
+	    !(last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_unwanted()))
 		return false;
 	/* Hibernation takes pages until there are none, and each would come after reclaim. */
 	if (last && cohort_pcpa_hibernates(gfp))
@@ -501,48 +519,6 @@ void cohort_pcpa_free(struct page *page, unsigned long nr)
 	}
 }
 EXPORT_SYMBOL_GPL(cohort_pcpa_free);
-
-/* processes */
-
-/**
- * cohort_pcpa_is_entitled() - is a process a client?
- * @task: any of its threads
- *
- * Return: 1 or 0, or -ESRCH.
- */
-int cohort_pcpa_is_entitled(struct task_struct *task)
-{
-	struct task_struct *p = find_lock_task_mm(task);
-	int yes;
-
-	if (!p)
-		return -ESRCH;
-	yes = test_bit(COHORT_ENTITLED_BIT, &p->mm->flags);
-	task_unlock(p);
-	return yes;
-}
-
-/**
- * cohort_pcpa_entitle() - make a process a client, or none
- * @task: any of its threads
- * @on: what to do
- *
- * Return: 0, -EBUSY while its address space is its parent's, or -ESRCH.
- */
-int cohort_pcpa_entitle(struct task_struct *task, bool on)
-{
-	struct task_struct *p = cohort_lock_process(task);
-	int err = 0;
-
-	if (!p)
-		return -ESRCH;
-	if (cohort_borrows_mm(p))
-		err = -EBUSY;
-	else
-		assign_bit(COHORT_ENTITLED_BIT, &p->mm->flags, on);
-	cohort_unlock_process(p);
-	return err;
-}
 
 /* at boot */
 

@@ -322,13 +322,16 @@ struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err)
 		.nr = nr, .list = LIST_HEAD_INIT(w.list),
 	};
 	u64 start = ktime_get_ns();
+	unsigned long wanted;
 
 	*err = mutex_lock_killable(&cohort_pcpa_mutex);
 	if (*err)
 		return NULL;
 	/* Not before: another request may have had all of the time. */
 	w.deadline = jiffies + msecs_to_jiffies(COHORT_CONTIG_MS);
-	cohort_pcpa_want(nr);
+	/* What cannot fit is not wanted of the others. */
+	wanted = nr <= cohort_area.nr ? nr : 0;
+	cohort_pcpa_want(wanted);
 	do {
 		kvfree(w.cost);
 		w.cost = NULL;
@@ -338,6 +341,7 @@ struct page *cohort_pcpa_contig(unsigned long nr, gfp_t gfp, int *err)
 		*err = -EBUSY;
 	if (!*err && !cohort_window_prep(&w, gfp))
 		*err = -EBUSY;
+	cohort_pcpa_done(wanted);
 	mutex_unlock(&cohort_pcpa_mutex);
 	kvfree(w.cost);
 	start = ktime_get_ns() - start;

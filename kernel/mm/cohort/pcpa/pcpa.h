@@ -212,6 +212,7 @@ bool cohort_pcpa_will_leave(unsigned int order, const struct alloc_context *ac);
 enum cohort_pcpa_state cohort_pcpa_state(void);
 bool cohort_pcpa_spare(int nid, unsigned long pages);
 void cohort_pcpa_want(unsigned long pages);
+void cohort_pcpa_done(unsigned long pages);
 void cohort_pcpa_got(unsigned long pages);
 struct page *cohort_pcpa_piece(gfp_t gfp, unsigned int order);
 struct folio *__cohort_pcpa_cache(struct address_space *mapping, gfp_t gfp,
@@ -225,6 +226,7 @@ int cohort_reclaim_init(void);
 void cohort_area_drop(unsigned long start, unsigned long end, unsigned long deadline, bool spare);
 unsigned long cohort_quick_reclaim(unsigned long want, unsigned int order);
 void cohort_pcpa_announce(unsigned long pages);
+unsigned long cohort_pcpa_announced_pages(void);
 void cohort_pcpa_announced_met(unsigned long pages);
 
 /* Folios dropped together: one hold of the LRU's lock. */

@@ -466,17 +466,36 @@ static void cohort_pcpa_announced_work(struct work_struct *work)
 }
 static DECLARE_WORK(announced_item, cohort_pcpa_announced_work);
 
+/* Under the lock: room was made for all of them, and no client came in time. */
+static bool cohort_pcpa_announced_vain(void)
+{
+	return announced.made == announced.nr && time_after(jiffies, announced.until);
+}
+
 /* What is announced holds until room was made for it; all together are no more than the area. */
 static void cohort_pcpa_announced_add(unsigned long pages)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&announced.lock, flags);
-	if (announced.made == announced.nr && time_after(jiffies, announced.until))
+	if (cohort_pcpa_announced_vain())
 		announced.pages = 0;
 	announced.pages = min(announced.pages + pages, READ_ONCE(cohort_area.nr));
 	announced.nr++;
 	spin_unlock_irqrestore(&announced.lock, flags);
+}
+
+/**
+ * cohort_pcpa_announced_pages() - what clients have announced and were not given yet
+ */
+unsigned long cohort_pcpa_announced_pages(void)
+{
+	unsigned long flags, pages;
+
+	spin_lock_irqsave(&announced.lock, flags);
+	pages = cohort_pcpa_announced_vain() ? 0 : announced.pages;
+	spin_unlock_irqrestore(&announced.lock, flags);
+	return pages;
 }
 
 /**
@@ -508,7 +527,7 @@ void cohort_pcpa_announced_met(unsigned long pages)
  */
 void cohort_pcpa_announce(unsigned long pages)
 {
-	cohort_pcpa_want(pages);
+	cohort_pcpa_want(0);
 	cohort_pcpa_got(0);
 	cohort_pcpa_announced_add(pages);
 	queue_work(system_unbound_wq, &announced_item);

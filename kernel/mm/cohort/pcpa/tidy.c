@@ -63,8 +63,8 @@
 #define FEW_SHIFT	2
 #define SCARCE_SHIFT	4
 
-/* A look that found little is not repeated at once. */
-#define PULL_BARREN	(HZ / 50)
+/* A look that found little is not repeated at once, nor soon if it took long. */
+#define PULL_BARREN	(HZ / 50UL)
 
 /* moving */
 
@@ -511,7 +511,7 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat, int top)
 	static unsigned long barren[PULL_ANY + 1];
 	struct cohort_pcpa_sizes sizes;
 	enum pull pull = PULL_COLD;
-	unsigned long elsewhere;
+	unsigned long elsewhere, start = jiffies;
 	unsigned int moved;
 	LIST_HEAD(list);
 
@@ -531,6 +531,6 @@ unsigned long __cohort_pcpa_pull(struct pglist_data *pgdat, int top)
 	cohort_pull_collect(pgdat, top, PULL_MOVE, pull, &list);
 	moved = cohort_pull_move(&list);
 	if (moved < PULL_MOVE / 4)
-		WRITE_ONCE(barren[pull], jiffies + PULL_BARREN);
+		WRITE_ONCE(barren[pull], jiffies + max(PULL_BARREN, 4 * (jiffies - start)));
 	return moved;
 }

@@ -356,6 +356,15 @@ static unsigned long cohort_pack_test_packs_for(const struct alloc_context *ac, 
 	return cohort_pack_test_packed() - packed;
 }
 
+/* All zones are far below their marks, or as they were. */
+static void cohort_pack_test_boost(bool on)
+{
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		zone->watermark_boost = on ? zone_page_state(zone, NR_FREE_PAGES) : 0;
+}
+
 /*
  * Before a process is killed for a piece of several pages one is made of the holes.  For a
  * single page none is; but the packing worker may make one meanwhile.
@@ -364,7 +373,7 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 {
 	struct cohort_domain *dom = cohort_pack_test_holes(test, 8 * cohort_pages(), 4, 3);
 	struct cohort_room *room = cohort_pack_test_largest(dom);
-	unsigned long single = 1, several, boost;
+	unsigned long single = 1, several, start, least = 1;
 	struct alloc_context ac;
 	unsigned int tries;
 
@@ -380,14 +389,17 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 		kunit_skip(test, "the packing worker came first");
 	}
 	/* One block would not do. */
-	boost = room->zone->watermark_boost;
-	room->zone->watermark_boost = zone_page_state(room->zone, NR_FREE_PAGES);
+	cohort_pack_test_boost(true);
+	start = jiffies;
 	several = cohort_pack_test_packs_for(&ac, 2);
-	room->zone->watermark_boost = boost;
+	/* Unless that is all that there was time for. */
+	if (time_before(jiffies, start + HZ / 4))
+		least = 2;
+	cohort_pack_test_boost(false);
 	for (tries = 0; single && tries < 4; tries++)
 		single = cohort_pack_test_packs_for(&ac, 0);
 	mutex_unlock(&oom_lock);
-	KUNIT_EXPECT_GT(test, several, num_node_state(N_MEMORY) > 1 ? 0 : 1);
+	KUNIT_EXPECT_GE(test, several, least);
 	KUNIT_EXPECT_EQ(test, single, 0);
 }
 

@@ -479,8 +479,7 @@ static struct page *cohort_pcpa_test_or_kill(gfp_t gfp, unsigned int order)
 
 	cohort_test_context(&ac, gfp);
 	return __cohort_pcpa_rmqueue(gfp & ~__GFP_DIRECT_RECLAIM, order,
-				     ALLOC_WMARK_MIN | ALLOC_CPUSET | COHORT_ALLOC_LAST, &ac,
-				     true);
+				     ALLOC_WMARK_MIN | ALLOC_CPUSET | COHORT_ALLOC_LAST, &ac, true);
 }
 
 /* A request for which a process would be killed has all that is free, in pieces, too. */
@@ -508,12 +507,14 @@ static void cohort_pcpa_test_before_a_kill(struct kunit *test)
 		__free_pages(page, COHORT_BREACH_ORDER);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().free, AREA_PAGES);
 	WRITE_ONCE(cohort_pcpa_timer_ms, LONG_TURN_MS);
-	cohort_pcpa_want(COHORT_GRANULE);
+	for (order = 0; order < AREA_PAGES; order++, cohort_pcpa_done(COHORT_GRANULE))
+		cohort_pcpa_want(COHORT_GRANULE);
 	page = cohort_pcpa_test_or_kill(GFP_KERNEL, 0);
-	KUNIT_ASSERT_NOT_NULL_MSG(test, page, "a client with a small quota has come");
+	KUNIT_ASSERT_NOT_NULL_MSG(test, page, "a client with a small quota comes again and again");
 	__free_page(page);
 	cohort_pcpa_want(AREA_PAGES);
 	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_or_kill(GFP_KERNEL, 0), "a client has come");
+	cohort_pcpa_done(AREA_PAGES);
 	cohort_pcpa_test_end(test);
 }
 

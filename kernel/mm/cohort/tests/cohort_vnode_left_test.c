@@ -149,9 +149,12 @@ static void cohort_vnode_test_fork(struct kunit *test)
 	cohort_vnode_set_default(&cohort_vnode_test_wide);
 	cohort_vnode_set_default(NULL);
 	kthread_use_mm(old);
+	/* A program that is executed has nothing of before; any task may be a child. */
 	__cohort_mm_inherit(current, new);
-	kthread_unuse_mm(old);
+	KUNIT_EXPECT_FALSE(test, test_bit(COHORT_VNODE_LEFT, &new->flags));
+	__cohort_mm_inherit(&init_task, new);
 	KUNIT_EXPECT_TRUE(test, test_bit(COHORT_VNODE_LEFT, &new->flags));
+	kthread_unuse_mm(old);
 	mmput(old);
 }
 
@@ -174,6 +177,10 @@ static void cohort_vnode_test_default_said(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_said(mm), &cohort_vnodes[1]);
 	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "high", true), 0);
 	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_said(mm), &cohort_vnodes[0]);
+	/* Less trust than the default has is kept. */
+	KUNIT_EXPECT_EQ(test, cohort_vnode_move(current, "low", false), 0);
+	cohort_vnode_set_default(&cohort_vnodes[0]);
+	KUNIT_EXPECT_PTR_EQ(test, cohort_vnode_said(mm), &cohort_vnodes[1]);
 	kthread_unuse_mm(mm);
 	mmput(mm);
 	cohort_vnode_set_default(NULL);
@@ -248,6 +255,16 @@ static void cohort_vnode_test_tables(struct kunit *test)
 
 	if (num_node_state(N_MEMORY) > 1)
 		kunit_skip(test, "tables may be in several nodes");
+	/* Several mappings of one table, that have a page each, are not much. */
+	for (i = 0; i < nr; i++) {
+		addr = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE,
+				     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+		KUNIT_ASSERT_NE(test, addr, 0UL);
+		KUNIT_ASSERT_EQ(test, copy_from_user(&c, (char __user *)addr, 1), 0UL);
+	}
+	add_mm_counter(current->mm, MM_ANONPAGES, nr);
+	KUNIT_EXPECT_FALSE(test, cohort_vnode_left_much(current->mm, &nodes, false));
+	add_mm_counter(current->mm, MM_ANONPAGES, -(long)nr);
 	addr = kunit_vm_mmap(test, NULL, 0, nr * PMD_SIZE, PROT_READ,
 			     MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, 0);
 	KUNIT_ASSERT_NE(test, addr, 0UL);

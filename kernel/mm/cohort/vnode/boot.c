@@ -15,7 +15,6 @@
 #include <linux/memblock.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
-#include <linux/numa_memblks.h>
 #include <linux/of.h>
 #include <linux/sched/numa_balancing.h>
 #include <linux/topology.h>
@@ -36,6 +35,7 @@ static struct cohort_layout layout __initdata;
 static u64 bound[COHORT_VNODE_MAX + 1] __initdata;
 static int next_nid __initdata;
 static int nid_of[COHORT_VNODE_MAX][MAX_NUMNODES] __initdata;
+static nodemask_t has_memory __initdata;	/* the others have addresses alone: no node */
 
 static int __init cohort_vnode_setup(char *text)
 {
@@ -179,6 +179,7 @@ bool __init __cohort_vnode_wanted(void)
 		return false;
 	}
 	memset(nid_of, -1, sizeof(nid_of));
+	nodes_clear(has_memory);
 	next_nid = 0;
 	return true;
 }
@@ -200,6 +201,8 @@ int __init cohort_vnode_nid(u64 start, int phys_nid, u64 *end)
 			return -ENOSPC;
 		nid_of[i][phys_nid] = next_nid++;
 	}
+	if (memblock_overlaps_region(&memblock.memory, start, *end - start))
+		node_set(nid_of[i][phys_nid], has_memory);
 	return nid_of[i][phys_nid];
 }
 
@@ -219,8 +222,7 @@ void __init cohort_vnode_commit(void)
 		strscpy(vn->name, share->name);
 		nodes_clear(vn->nodes);
 		for (phys = 0; phys < MAX_NUMNODES; phys++)
-			/* There may be addresses and no memory, and so no node. */
-			if (nid_of[i][phys] >= 0 && node_isset(nid_of[i][phys], numa_nodes_parsed))
+			if (nid_of[i][phys] >= 0 && node_isset(nid_of[i][phys], has_memory))
 				node_set(nid_of[i][phys], vn->nodes);
 		vn->nid = first_node(vn->nodes);
 		if (!default_name[0] && !share->bytes && !share->percent)

@@ -11,7 +11,6 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/cpuset.h>
-#include <linux/dax.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/mempolicy.h>
@@ -56,6 +55,8 @@
  * @enough: units at which the walk ends
  * @large: pages that a process has, tables included, if it may have so much
  * @looks: entries that it may still look at
+ * @last_pmd: the entry of the page table that was counted last: several mappings may have it
+ * @last_pud: that of the table of those
  * @vma: the mapping that is looked at
  * @first: where the pages of its page table begin
  * @last: where they end
@@ -69,6 +70,7 @@ struct cohort_left {
 	unsigned long enough;
 	unsigned long large;
 	unsigned long looks;
+	const void *last_pmd, *last_pud;
 	struct vm_area_struct *vma;
 	pgoff_t first, last;
 	const void *with, *without;
@@ -224,26 +226,65 @@ static bool cohort_left_looked(struct cohort_left *left, unsigned long nr)
 	return left->units >= left->enough || !left->looks;
 }
 
-/* Without the lock, a table may be freed meanwhile: where it was is looked at, not what it has. */
-static void cohort_left_count_table(struct cohort_left *left, pmd_t *pmd)
+/* One of a process's own tables.  It may be freed meanwhile: only where it lies is looked at. */
+static void cohort_left_count_table(struct cohort_left *left, const void **last,
+				    const void *entry, const struct page *table)
 {
-	pmd_t entry = pmdp_get_lockless(pmd);
-
-	if (pmd_present(entry) && !pmd_leaf(entry) &&
-	    node_isset(page_to_nid(pmd_page(entry)), *left->nodes))
+	if (*last != entry && node_isset(page_to_nid(table), *left->nodes))
 		left->units += LEFT_UNITS;
+	*last = entry;
+}
+
+/* Huge mappings of this size are devices', and would be split if they were not passed over. */
+static int cohort_left_walk_pud(pud_t *pud, unsigned long addr, unsigned long end,
+				struct mm_walk *walk)
+{
+	struct cohort_left *left = walk->private;
+	pud_t entry = READ_ONCE(*pud);
+
+	if (!pud_present(entry) || pud_leaf(entry))
+		walk->action = ACTION_CONTINUE;
+#if CONFIG_PGTABLE_LEVELS > 2
+	else
+		cohort_left_count_table(left, &left->last_pud, pud, pud_page(entry));
+#endif
+	return left->units >= left->enough;
+}
+
+/* A huge mapping has its page table put by, for when it is split: one of those of its PMD table. */
+static void cohort_left_count_huge(struct cohort_left *left, struct mm_walk *walk, pmd_t *pmd,
+				   unsigned long nr)
+{
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	pgtable_t table = pmd_huge_pte(walk->mm, pmd);
+
+	if (table)
+		cohort_left_count_table(left, &left->last_pmd, pmd, table);
+#endif
+	if (pmd_present(*pmd))
+		cohort_left_count(left, pmd_page(*pmd), nr);
+}
+
+/* Of files, of devices, and of pages that are all zero, the tables alone count. */
+static bool cohort_left_tables_alone(struct vm_area_struct *vma, pmd_t entry)
+{
+	if (vma->vm_flags & VM_PFNMAP)
+		return true;
+	return !vma->anon_vma && !cohort_left_shmem(vma) &&
+	       !(pmd_leaf(entry) && vma_is_anonymous(vma));
 }
 
 static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 			    struct mm_walk *walk)
 {
 	struct cohort_left *left = walk->private;
+	pmd_t table = pmdp_get_lockless(pmd);
 	pte_t *pte, *first;
 	spinlock_t *ptl;
 
-	cohort_left_count_table(left, pmd);
-	/* Of files, and of pages that are all zero, the tables alone count. */
-	if (!walk->vma->anon_vma && !cohort_left_shmem(walk->vma))
+	if (pmd_present(table) && !pmd_leaf(table))
+		cohort_left_count_table(left, &left->last_pmd, pmd, pmd_page(table));
+	if (cohort_left_tables_alone(walk->vma, table))
 		return cohort_left_looked(left, 1);
 	left->vma = walk->vma;
 	left->first = linear_page_index(walk->vma, addr);
@@ -252,8 +293,7 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 	left->without = NULL;
 	ptl = pmd_trans_huge_lock(pmd, walk->vma);
 	if (ptl) {
-		if (pmd_present(*pmd))
-			cohort_left_count(left, pmd_page(*pmd), (end - addr) >> PAGE_SHIFT);
+		cohort_left_count_huge(left, walk, pmd, (end - addr) >> PAGE_SHIFT);
 		spin_unlock(ptl);
 		return cohort_left_looked(left, 1);
 	}
@@ -270,15 +310,16 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 	return cohort_left_looked(left, pte - first);
 }
 
-/* Huge mappings of devices would be split. */
-static int cohort_left_skips(unsigned long start, unsigned long end, struct mm_walk *walk)
+/* Else what has no pages of its own would be passed over, and its tables with it. */
+static int cohort_left_skips_none(unsigned long start, unsigned long end, struct mm_walk *walk)
 {
-	return (walk->vma->vm_flags & VM_PFNMAP) || vma_is_dax(walk->vma);
+	return 0;
 }
 
 static const struct mm_walk_ops cohort_left_ops = {
+	.pud_entry = cohort_left_walk_pud,
 	.pmd_entry = cohort_left_walk,
-	.test_walk = cohort_left_skips,
+	.test_walk = cohort_left_skips_none,
 	.walk_lock = PGWALK_RDLOCK,
 };
 

@@ -125,8 +125,12 @@ struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task, struct coh
 struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
 {
 	unsigned int role = mm ? cohort_vnode_number(mm) : 0;
+	struct cohort_vnode *vn = cohort_vnode_default();
 
-	return role ? &cohort_vnodes[role - 1] : cohort_vnode_default();
+	if (!role)
+		return vn;
+	return test_bit(COHORT_VNODE_BOUND, &mm->flags) ? max(vn, &cohort_vnodes[role - 1]) :
+							  &cohort_vnodes[role - 1];
 }
 
 /**
@@ -134,21 +138,24 @@ struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
  * @task: one of its threads
  * @mm: its address space
  *
- * One that was given no role has left the default one, too, if that was another when it
- * began.
+ * One that was given no role, or by itself alone, has left the default one, too, if that was
+ * another when it began.
  */
 bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm)
 {
+	bool given = cohort_vnode_number(mm) && !test_bit(COHORT_VNODE_BOUND, &mm->flags);
+
 	return test_bit(COHORT_VNODE_LEFT, &mm->flags) ||
-	       (!cohort_vnode_number(mm) &&
+	       (!given && cohort_vnode_said(mm) == cohort_vnode_default() &&
 		task->group_leader->start_boottime <= READ_ONCE(default_moved));
 }
 
 /**
  * cohort_vnode_inherit() - a child shares what its parent has in nodes of a role that it left
- * @mm: the child's address space; current is the parent, or executes a program
+ * @mm: the child's address space; current is the parent
  *
  * The parent may be gone when that is asked, and the child is younger than the default role.
+ * What executes a program has nothing of before.
  */
 void cohort_vnode_inherit(struct mm_struct *mm)
 {
@@ -202,7 +209,7 @@ const char *cohort_vnode_name(struct task_struct *task)
  * @may: towards more trust, too
  *
  * Pages already there stay.  Trust that a cpuset lends its members goes with the cpuset, and that
- * of the default role with the default, whatever its processes say of themselves.
+ * of the default role with the default: what was said without a right to more stays a bound.
  *
  * Return: 0, -ENODEV without a layout, -EINVAL for no such role, -EACCES if
  * the caller may not, -EBUSY while the address space is its parent's, or -ESRCH.
@@ -228,11 +235,13 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	role = cohort_vnode_by_cpuset(alive, said);
 	if (!may && vn < max(role, said)) {
 		err = -EACCES;
-	} else if (may || vn != said || cohort_vnode_number(alive->mm)) {
+	} else {
 		if (vn != role || vn != said || cohort_vnode_has_left(alive, alive->mm))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
-		set_mask_bits(&alive->mm->flags, COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT,
-			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT);
+		set_mask_bits(&alive->mm->flags,
+			      COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT | BIT(COHORT_VNODE_BOUND),
+			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT |
+			      (may ? 0 : BIT(COHORT_VNODE_BOUND)));
 	}
 	cohort_unlock_process(alive);
 	return err;

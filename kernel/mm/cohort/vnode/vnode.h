@@ -16,9 +16,13 @@
 
 #include "../lib/arith_vnode.h"
 
-/* Of COHORT_VNODE_BITS: the role's number; pages of a role that was left may be in its nodes. */
+/*
+ * Of COHORT_VNODE_BITS: the role's number; pages of a role that was left may be in its nodes; the
+ * role was said without a right to more trust, so that the process has no more than the default.
+ */
 #define COHORT_VNODE_ROLE	0xfUL
 #define COHORT_VNODE_LEFT	62
+#define COHORT_VNODE_BOUND	63
 
 /**
  * struct cohort_vnode - one virtual memory node, which is also a role
