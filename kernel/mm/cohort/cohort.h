@@ -519,8 +519,7 @@ bool cohort_blocks_short(struct zone *zone);
 bool cohort_node_excess(int nid);
 bool cohort_packing(void);
 bool cohort_pack_one(int nid, int top);
-void cohort_pack_begin(int nid);
-bool cohort_pack_more(int nid);
+int cohort_pack_look(int nid, int top, unsigned int *at);
 void cohort_pack_wake(struct pglist_data *pgdat);
 void cohort_pack_drain(void);
 

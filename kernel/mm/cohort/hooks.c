@@ -91,23 +91,29 @@ static bool cohort_node_enough(int nid, int top, unsigned int order)
 }
 
 /*
- * Blocks that come home are free for a request only above the mark, which may be far.
+ * Blocks that come home are free for a request only above the mark, which may be far.  It goes on
+ * until there is enough, or nothing that could be packed in any domain.
  * Return: there is enough.
  */
 static bool cohort_packs_in(int nid, int top, unsigned int order, bool *home)
 {
 	unsigned long end = jiffies + PACK_FOR;
+	unsigned int at = 0;
+	bool any = false;
 
-	cohort_pack_begin(nid);
 	while (time_before(jiffies, end)) {
-		if (!cohort_pack_one(nid, top)) {
-			if (!cohort_pack_more(nid))
-				return false;
-			continue;
+		int got = cohort_pack_look(nid, top, &at);
+
+		any |= got >= 0;
+		if (got > 0) {
+			*home = true;
+			if (cohort_node_enough(nid, top, order))
+				return true;
 		}
-		*home = true;
-		if (cohort_node_enough(nid, top, order))
-			return true;
+		if (!at && !any)
+			return false;
+		any &= !!at;
+		cond_resched();
 	}
 	return false;
 }
@@ -379,8 +385,7 @@ void __cohort_mm_inherit(struct task_struct *task, struct mm_struct *mm)
 		return;
 	if (mask && current->mm)
 		set_mask_bits(&mm->flags, mask, READ_ONCE(current->mm->flags) & mask);
-	if (task != current)
-		cohort_vnode_inherit(mm);
+	cohort_vnode_inherit(mm, task == current);
 	if (cohort_scope_enabled())
 		cohort_scope_note(mm, READ_ONCE(task->signal->oom_score_adj));
 }

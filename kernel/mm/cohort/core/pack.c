@@ -285,32 +285,29 @@ static unsigned long cohort_least_holes(enum cohort_look_for what)
 	return cohort_pages() >> (what == COHORT_FOR_RELIEF);
 }
 
-/* The domain of a process at which the looks of requests went on last, by its number. */
-static unsigned int cohort_looked[MAX_NUMNODES];
-
 /*
  * The room of a node that has most holes, or if @below is told what comes behind that, in
  * zones up to @top.  One that is to be packed does not rest.  A user has as many domains as
- * processes: requests look at some of them, each at others.  They are in order of their numbers.
+ * processes: requests look at some of them, which are in order of their numbers.  Of @at, the one
+ * where the last look ended, they begin, and say where this one did; 0 at the end of all.
  */
 static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_for what,
-					     const struct cohort_holes *below)
+					     const struct cohort_holes *below, unsigned int *at)
 {
-	bool some = what == COHORT_FOR_REQUEST;
-	unsigned int i, left = COHORT_PACK_LOOKS, after = some ? READ_ONCE(cohort_looked[nid]) : 0;
-	unsigned int last = 0;
+	unsigned int i, left = COHORT_PACK_LOOKS, after = at ? *at : 0;
 	struct cohort_holes most = { .nr = cohort_least_holes(what) };
+	unsigned int last = 0;
 	struct cohort_room *found = NULL;
 	struct cohort_domain *dom;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		if (some && dom->id > COHORT_KEPT && dom->id <= after)
+		if (at && dom->id > COHORT_KEPT && dom->id <= after)
 			continue;
-		if (some && !left--) {
-			last = max(dom->id - 1, COHORT_KEPT + 1U);
+		if (at && !left--)
 			break;
-		}
+		if (dom->id > COHORT_KEPT)
+			last = dom->id;
 		if (!cohort_packed(dom, what))
 			continue;
 		for (i = nid * MAX_NR_ZONES; i <= nid * MAX_NR_ZONES + top; i++) {
@@ -330,9 +327,9 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 	}
 	if (found && !refcount_inc_not_zero(&found->dom->ref))
 		found = NULL;
+	if (at)
+		*at = list_entry_is_head(dom, &cohort_domains, all) ? 0 : last;
 	rcu_read_unlock();
-	if (some)
-		WRITE_ONCE(cohort_looked[nid], last);
 	return found;
 }
 
@@ -359,36 +356,27 @@ static bool cohort_pack_room(struct cohort_room *room, bool may_wait)
 }
 
 /**
- * cohort_pack_one() - one block for a request that finds none, now
- * @nid: node it should be of
+ * cohort_pack_look() - one look of a request for holes, and a try to pack what it finds
+ * @nid: node the block should be of
  * @top: highest zone that helps
- *
- * A block of the room with most holes, but for the cache's: what the worker does, which shares
- * the CPUs with kswapd and with what asks for memory, so that a burst outruns it.  Where there are
- * many domains a few looks see a part of them: cohort_pack_more() says so.
+ * @at: 0 for a look at the first domains; behind those that were looked at, 0 at the end of all
  *
  * Context: as for direct compaction.
- * Return: true if a block came home.
+ * Return: 1 if a block came home, 0 if none did, -ENOENT if there was nothing to pack.
  */
-bool cohort_pack_one(int nid, int top)
+int cohort_pack_look(int nid, int top, unsigned int *at)
 {
-	unsigned int tries = COHORT_PACK_TRIES, flags, begin = READ_ONCE(cohort_looked[nid]);
-	bool home = false, round = !begin;
 	struct cohort_room *room;
 	unsigned long stall;
+	unsigned int flags;
+	int home = -ENOENT;
 
 	psi_memstall_enter(&stall);
 	flags = memalloc_noreclaim_save();
-	/* A room that has no block to be emptied rests from then on; others may come up again. */
-	while (!home && tries--) {
-		room = cohort_most_holes(nid, top, COHORT_FOR_REQUEST, NULL);
-		round |= !READ_ONCE(cohort_looked[nid]);
-		if (room) {
-			home = cohort_pack_room(room, false);
-			cohort_domain_put(room->dom);
-		} else if (round && READ_ONCE(cohort_looked[nid]) >= begin) {
-			break;
-		}
+	room = cohort_most_holes(nid, top, COHORT_FOR_REQUEST, NULL, at);
+	if (room) {
+		home = cohort_pack_room(room, false);
+		cohort_domain_put(room->dom);
 	}
 	memalloc_noreclaim_restore(flags);
 	psi_memstall_leave(&stall);
@@ -396,23 +384,33 @@ bool cohort_pack_one(int nid, int top)
 }
 
 /**
- * cohort_pack_begin() - the next look of a request is at the first domains
- * @nid: the node
- */
-void cohort_pack_begin(int nid)
-{
-	WRITE_ONCE(cohort_looked[nid], 0);
-}
-
-/**
- * cohort_pack_more() - are there domains that the looks of requests have not come to?
- * @nid: the node
+ * cohort_pack_one() - one block for a request that finds none, now
+ * @nid: node it should be of
+ * @top: highest zone that helps
  *
- * After cohort_pack_one() in vain: the next one begins with them.
+ * A block of the room with most holes, but for the cache's: what the worker does, which shares
+ * the CPUs with kswapd and with what asks for memory, so that a burst outruns it.  Where there are
+ * many domains each request looks at others.
+ *
+ * Context: as for direct compaction.
+ * Return: true if a block came home.
  */
-bool cohort_pack_more(int nid)
+bool cohort_pack_one(int nid, int top)
 {
-	return READ_ONCE(cohort_looked[nid]);
+	static unsigned int looked[MAX_NUMNODES];
+	unsigned int tries = COHORT_PACK_TRIES, at = READ_ONCE(looked[nid]), begin;
+	int home = 0;
+
+	/* A room that has no block to be emptied rests from then on; others may come up again. */
+	while (home <= 0 && tries--) {
+		begin = at;
+		home = cohort_pack_look(nid, top, &at);
+		/* That was all of them. */
+		if (home < 0 && !begin && !at)
+			break;
+	}
+	WRITE_ONCE(looked[nid], at);
+	return home > 0;
 }
 
 /*
@@ -467,9 +465,9 @@ static struct cohort_room *cohort_pack_next(int nid, bool excess)
 	int top = -1;
 
 	while (!room && (top = cohort_node_short(nid, top)) >= 0)
-		room = cohort_most_holes(nid, top, COHORT_FOR_BLOCKS, NULL);
+		room = cohort_most_holes(nid, top, COHORT_FOR_BLOCKS, NULL, NULL);
 	if (!room && excess && cohort_node_excess(nid))
-		room = cohort_most_holes(nid, MAX_NR_ZONES - 1, COHORT_FOR_HOLES, NULL);
+		room = cohort_most_holes(nid, MAX_NR_ZONES - 1, COHORT_FOR_HOLES, NULL, NULL);
 	return room;
 }
 
@@ -484,7 +482,7 @@ static unsigned int cohort_pack_relieve(int nid, enum cohort_look_for what, unsi
 	struct cohort_room *room;
 
 	while (rounds-- && time_before(jiffies, end) && cohort_node_excess(nid) &&
-	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, what, &below))) {
+	       (room = cohort_most_holes(nid, MAX_NR_ZONES - 1, what, &below, NULL))) {
 		given = cohort_room_relieve(room, COHORT_RELIEF, what == COHORT_FOR_ALL);
 		/* Its blocks are in use by more than half, or it has none left: the next one. */
 		if (!given) {

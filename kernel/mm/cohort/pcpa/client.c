@@ -118,6 +118,8 @@ void cohort_pcpa_want(unsigned long pages)
 
 	spin_lock_irqsave(&fsm_lock, flags);
 	turn = cohort_pcpa_request(&fsm);
+	if (turn)
+		wanted_most[1] = wanted_most[0] = 0;
 	wanted += pages;
 	WRITE_ONCE(wanted_most[0], max(wanted_most[0], wanted));
 	spin_unlock_irqrestore(&fsm_lock, flags);

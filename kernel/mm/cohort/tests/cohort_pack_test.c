@@ -356,7 +356,7 @@ static unsigned long cohort_pack_test_packs_for(const struct alloc_context *ac, 
 	return cohort_pack_test_packed() - packed;
 }
 
-/* All zones are far below their marks, or as they were. */
+/* All zones are far below their marks, or have no boost. */
 static void cohort_pack_test_boost(bool on)
 {
 	struct zone *zone;

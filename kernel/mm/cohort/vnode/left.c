@@ -253,16 +253,16 @@ static int cohort_left_walk_pud(pud_t *pud, unsigned long addr, unsigned long en
 
 /* A huge mapping has its page table put by, for when it is split: one of those of its PMD table. */
 static void cohort_left_count_huge(struct cohort_left *left, struct mm_walk *walk, pmd_t *pmd,
-				   unsigned long nr)
+				   unsigned long addr, unsigned long nr)
 {
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 	pgtable_t table = pmd_huge_pte(walk->mm, pmd);
 
 	if (table)
 		cohort_left_count_table(left, &left->last_pmd, pmd, table);
-#endif
 	if (pmd_present(*pmd))
-		cohort_left_count(left, pmd_page(*pmd), nr);
+		cohort_left_count(left, vm_normal_page_pmd(walk->vma, addr, *pmd), nr);
+#endif
 }
 
 /* Of files, of devices, and of pages that are all zero, the tables alone count. */
@@ -293,7 +293,7 @@ static int cohort_left_walk(pmd_t *pmd, unsigned long addr, unsigned long end,
 	left->without = NULL;
 	ptl = pmd_trans_huge_lock(pmd, walk->vma);
 	if (ptl) {
-		cohort_left_count_huge(left, walk, pmd, (end - addr) >> PAGE_SHIFT);
+		cohort_left_count_huge(left, walk, pmd, addr, (end - addr) >> PAGE_SHIFT);
 		spin_unlock(ptl);
 		return cohort_left_looked(left, 1);
 	}

@@ -124,13 +124,23 @@ struct cohort_vnode *cohort_vnode_by_cpuset(struct task_struct *task, struct coh
  */
 struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
 {
-	unsigned int role = mm ? cohort_vnode_number(mm) : 0;
+	unsigned long flags = mm ? READ_ONCE(mm->flags) : 0;
+	unsigned int role = flags >> COHORT_VNODE_SHIFT & COHORT_VNODE_ROLE;
 	struct cohort_vnode *vn = cohort_vnode_default();
 
 	if (!role)
 		return vn;
-	return test_bit(COHORT_VNODE_BOUND, &mm->flags) ? max(vn, &cohort_vnodes[role - 1]) :
-							  &cohort_vnodes[role - 1];
+	return flags & BIT(COHORT_VNODE_BOUND) ? max(vn, &cohort_vnodes[role - 1]) :
+						 &cohort_vnodes[role - 1];
+}
+
+/* Was a process given a role with a right to it, whatever the default one is? */
+static bool cohort_vnode_given(const struct mm_struct *mm)
+{
+	unsigned long flags = READ_ONCE(mm->flags);
+
+	return flags >> COHORT_VNODE_SHIFT & COHORT_VNODE_ROLE &&
+	       !(flags & BIT(COHORT_VNODE_BOUND));
 }
 
 /**
@@ -143,23 +153,25 @@ struct cohort_vnode *cohort_vnode_said(const struct mm_struct *mm)
  */
 bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm)
 {
-	bool given = cohort_vnode_number(mm) && !test_bit(COHORT_VNODE_BOUND, &mm->flags);
-
 	return test_bit(COHORT_VNODE_LEFT, &mm->flags) ||
-	       (!given && cohort_vnode_said(mm) == cohort_vnode_default() &&
+	       (!cohort_vnode_given(mm) &&
 		task->group_leader->start_boottime <= READ_ONCE(default_moved));
 }
 
 /**
  * cohort_vnode_inherit() - a child shares what its parent has in nodes of a role that it left
  * @mm: the child's address space; current is the parent
+ * @exec: it is that of a program that current executes, which has nothing of before
  *
  * The parent may be gone when that is asked, and the child is younger than the default role.
- * What executes a program has nothing of before.
  */
-void cohort_vnode_inherit(struct mm_struct *mm)
+void cohort_vnode_inherit(struct mm_struct *mm, bool exec)
 {
-	if (current->mm && cohort_vnode_has_left(current, current->mm))
+	if (!current->mm)
+		return;
+	if (exec)
+		clear_bit(COHORT_VNODE_LEFT, &mm->flags);
+	else if (cohort_vnode_has_left(current, current->mm))
 		set_bit(COHORT_VNODE_LEFT, &mm->flags);
 }
 
@@ -236,12 +248,15 @@ int cohort_vnode_move(struct task_struct *task, const char *name, bool may)
 	if (!may && vn < max(role, said)) {
 		err = -EACCES;
 	} else {
+		/* One that was given a role with a right stays below that by itself. */
+		bool given = may || cohort_vnode_given(alive->mm);
+
 		if (vn != role || vn != said || cohort_vnode_has_left(alive, alive->mm))
 			set_bit(COHORT_VNODE_LEFT, &alive->mm->flags);
 		set_mask_bits(&alive->mm->flags,
 			      COHORT_VNODE_ROLE << COHORT_VNODE_SHIFT | BIT(COHORT_VNODE_BOUND),
 			      (vn - cohort_vnodes + 1UL) << COHORT_VNODE_SHIFT |
-			      (may ? 0 : BIT(COHORT_VNODE_BOUND)));
+			      (given ? 0 : BIT(COHORT_VNODE_BOUND)));
 	}
 	cohort_unlock_process(alive);
 	return err;

@@ -135,9 +135,9 @@ struct cohort_vnode *cohort_vnode_role_of(struct task_struct *task, const struct
 bool cohort_vnode_has_left(const struct task_struct *task, const struct mm_struct *mm);
 
 #ifdef CONFIG_COHORT_VNODE
-void cohort_vnode_inherit(struct mm_struct *mm);
+void cohort_vnode_inherit(struct mm_struct *mm, bool exec);
 #else
-static inline void cohort_vnode_inherit(struct mm_struct *mm)
+static inline void cohort_vnode_inherit(struct mm_struct *mm, bool exec)
 {
 }
 #endif
