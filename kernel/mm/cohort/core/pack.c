@@ -288,8 +288,8 @@ static unsigned long cohort_least_holes(enum cohort_look_for what)
 /*
  * The room of a node that has most holes, or if @below is told what comes behind that, in
  * zones up to @top.  One that is to be packed does not rest.  A user has as many domains as
- * processes: requests look at some of them, which are in order of their numbers.  Of @at, the one
- * where the last look ended, they begin, and say where this one did; 0 at the end of all.
+ * processes, in order of their numbers: a request looks at some of them, behind number @at, which
+ * is that of the last one afterwards, or 0 at the end of all.
  */
 static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_for what,
 					     const struct cohort_holes *below, unsigned int *at)
