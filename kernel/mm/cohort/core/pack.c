@@ -296,16 +296,19 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 {
 	unsigned int i, left = COHORT_PACK_LOOKS, after = at ? *at : 0;
 	struct cohort_holes most = { .nr = cohort_least_holes(what) };
-	unsigned int last = 0;
 	struct cohort_room *found = NULL;
+	unsigned int last = 0;
+	bool all = true;
 	struct cohort_domain *dom;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
 		if (at && dom->id > COHORT_KEPT && dom->id <= after)
 			continue;
-		if (at && !left--)
+		if (at && !left--) {
+			all = false;
 			break;
+		}
 		if (dom->id > COHORT_KEPT)
 			last = dom->id;
 		if (!cohort_packed(dom, what))
@@ -328,7 +331,7 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 	if (found && !refcount_inc_not_zero(&found->dom->ref))
 		found = NULL;
 	if (at)
-		*at = list_entry_is_head(dom, &cohort_domains, all) ? 0 : last;
+		*at = all ? 0 : last;
 	rcu_read_unlock();
 	return found;
 }
