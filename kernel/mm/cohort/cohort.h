@@ -515,6 +515,22 @@ extern unsigned long cohort_headroom;	/* pages of whole blocks kept ready, all n
 int cohort_pack_init(void);
 unsigned long cohort_whole(struct zone *zone);
 unsigned long cohort_zone_headroom(struct zone *zone);
+/* Is this one of the last looks before a process is killed for the request? */
+static inline bool cohort_before_kill(unsigned int alloc_flags)
+{
+	return (alloc_flags & COHORT_ALLOC_LAST) == COHORT_ALLOC_LAST;
+}
+
+/* Pageblocks of a zone that are isolated: hardly any zone has one. */
+static inline unsigned long cohort_isolated_blocks(const struct zone *zone)
+{
+#ifdef CONFIG_MEMORY_ISOLATION
+	return READ_ONCE(zone->nr_isolate_pageblock);
+#else
+	return 0;
+#endif
+}
+
 bool cohort_blocks_short(struct zone *zone);
 bool cohort_node_excess(int nid);
 bool cohort_packing(void);

@@ -132,7 +132,7 @@ static bool cohort_opportunist(gfp_t gfp, unsigned int alloc_flags)
 {
 	const gfp_t light = __GFP_MOVABLE | __GFP_NOMEMALLOC;
 
-	if ((alloc_flags & COHORT_ALLOC_LAST) == COHORT_ALLOC_LAST)
+	if (cohort_before_kill(alloc_flags))
 		return false;
 	return (gfp & __GFP_NORETRY) || (gfp & (light | __GFP_DIRECT_RECLAIM)) == light;
 }

@@ -54,21 +54,11 @@ static unsigned int cohort_slot_of(unsigned int id)
 	       COHORT_KEPT + 1 + id % (COHORT_SLOTS - COHORT_KEPT - 1);
 }
 
-/* A zone that has no isolated pageblock, as hardly any has, needs no look at each page. */
-static bool cohort_isolates(const struct zone *zone)
-{
-#ifdef CONFIG_MEMORY_ISOLATION
-	return READ_ONCE(zone->nr_isolate_pageblock);
-#else
-	return false;
-#endif
-}
-
 static bool cohort_any_isolated(const struct zone *zone, struct page **page, unsigned int nr)
 {
 	unsigned long block = ULONG_MAX;
 
-	if (!cohort_isolates(zone))
+	if (!cohort_isolated_blocks(zone))
 		return false;
 	for (; nr--; page++) {
 		if (pageblock_start_pfn(page_to_pfn(*page)) == block)

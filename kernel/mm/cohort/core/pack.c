@@ -86,11 +86,8 @@ static unsigned long cohort_in_pieces(const struct zone *zone, unsigned int o)
 /* What the lists have more than the count of free pages: it is without isolated ones. */
 static unsigned long cohort_zone_isolated(struct zone *zone)
 {
-	unsigned long most = 0, all;
+	unsigned long most = cohort_isolated_blocks(zone) << pageblock_order, all;
 
-#ifdef CONFIG_MEMORY_ISOLATION
-	most = READ_ONCE(zone->nr_isolate_pageblock) << pageblock_order;
-#endif
 	if (!most)
 		return 0;
 	all = cohort_in_pieces(zone, 0) + cohort_unusable_free(zone) + cohort_zone_unaccepted(zone);
@@ -297,16 +294,17 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 	unsigned int i, left = COHORT_PACK_LOOKS, after = at ? *at : 0;
 	struct cohort_holes most = { .nr = cohort_least_holes(what) };
 	struct cohort_room *found = NULL;
-	unsigned int last = 0;
-	bool all = true;
 	struct cohort_domain *dom;
+	unsigned int last = 0;
 
+	if (at)
+		*at = 0;
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
 		if (at && dom->id > COHORT_KEPT && dom->id <= after)
 			continue;
 		if (at && !left--) {
-			all = false;
+			*at = last;
 			break;
 		}
 		if (dom->id > COHORT_KEPT)
@@ -330,8 +328,6 @@ static struct cohort_room *cohort_most_holes(int nid, int top, enum cohort_look_
 	}
 	if (found && !refcount_inc_not_zero(&found->dom->ref))
 		found = NULL;
-	if (at)
-		*at = all ? 0 : last;
 	rcu_read_unlock();
 	return found;
 }

@@ -350,12 +350,6 @@ static bool cohort_pcpa_hibernates(gfp_t gfp)
 	return current->flags & PF_SUSPEND_TASK && gfp & __GFP_IO;
 }
 
-/* Is it one of the last looks before a process is killed? */
-static bool cohort_pcpa_before_kill(unsigned int alloc_flags)
-{
-	return (alloc_flags & COHORT_ALLOC_LAST) == COHORT_ALLOC_LAST;
-}
-
 /* As in __alloc_pages_may_oom(): for other requests no process is killed, and they may fail. */
 static bool cohort_pcpa_kills(gfp_t gfp, const struct alloc_context *ac)
 {
@@ -381,13 +375,13 @@ static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int all
 				 const struct alloc_context *ac, bool lend, bool last)
 {
 	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY &&
-	    !(last && cohort_pcpa_before_kill(alloc_flags) && cohort_pcpa_unwanted()))
+	    !(last && cohort_before_kill(alloc_flags) && cohort_pcpa_unwanted()))
 		return false;
 	/* Hibernation takes pages until there are none, and each would come after reclaim. */
 	if (last && cohort_pcpa_hibernates(gfp))
 		return false;
 	/* It has waited, whatever its flags say now. */
-	if (last && cohort_pcpa_before_kill(alloc_flags))
+	if (last && cohort_before_kill(alloc_flags))
 		return cohort_pcpa_kills(gfp, ac) || (lend && cohort_pcpa_may_lend(gfp, last));
 	return lend ? cohort_pcpa_may_lend(gfp, last) :
 		      last && !order && cohort_pcpa_may_give(gfp);

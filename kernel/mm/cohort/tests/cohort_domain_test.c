@@ -322,21 +322,18 @@ static void cohort_domain_test_breach_orders(struct kunit *test)
 /* A large piece that is only better than single pages is no reason to mix lifetimes. */
 static void cohort_domain_test_breach_opportunist(struct kunit *test)
 {
-	struct page *page;
+	const gfp_t packet = GFP_ATOMIC | __GFP_NOMEMALLOC | __GFP_NOWARN;
+	const gfp_t advised = GFP_TRANSHUGE_LIGHT | __GFP_DIRECT_RECLAIM;
 
 	cohort_test_take(test, 1);
 	KUNIT_EXPECT_NULL(test, cohort_test_breach(GFP_ATOMIC | __GFP_NORETRY, 3));
-	page = cohort_test_breach(GFP_ATOMIC | __GFP_NORETRY, 0);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	__free_page(page);
+	cohort_test_gets(test, cohort_test_breach(GFP_ATOMIC | __GFP_NORETRY, 0), 0);
 	/* As a large folio is asked for; and as one is for which a process would be killed. */
 	KUNIT_EXPECT_NULL(test, cohort_test_breach(GFP_TRANSHUGE_LIGHT, 2));
-	page = cohort_test_breach_last(GFP_TRANSHUGE_LIGHT | __GFP_DIRECT_RECLAIM, 2);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	__free_pages(page, 2);
-	page = cohort_test_breach(GFP_ATOMIC | __GFP_NOMEMALLOC | __GFP_NOWARN, 1);
-	KUNIT_ASSERT_NOT_NULL_MSG(test, page, "a packet that is received is lost");
-	__free_pages(page, 1);
+	cohort_test_gets(test, cohort_test_breach(GFP_TRANSHUGE, 2), 2);
+	cohort_test_gets(test, cohort_test_breach_last(advised, 2), 2);
+	/* A packet that is received would be lost. */
+	cohort_test_gets(test, cohort_test_breach(packet, 1), 1);
 }
 
 /* A domain that lives as long as the system has a page in use, and free ones. */

@@ -201,6 +201,12 @@ struct page *cohort_test_breach_last(gfp_t gfp, unsigned int order)
 			       ALLOC_WMARK_MIN | COHORT_ALLOC_LAST, &ac);
 }
 
+void cohort_test_gets(struct kunit *test, struct page *page, unsigned int order)
+{
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	__free_pages(page, order);
+}
+
 void cohort_test_keep(struct list_head *pages, struct page *page, unsigned int order)
 {
 	set_page_private(page, order);

@@ -62,6 +62,9 @@ struct page *cohort_test_breach(gfp_t gfp, unsigned int order);
 /* The same, as before a process is killed for the request. */
 struct page *cohort_test_breach_last(gfp_t gfp, unsigned int order);
 
+/* A page is there, and is given back. */
+void cohort_test_gets(struct kunit *test, struct page *page, unsigned int order);
+
 /* Pages of any order that are given back together, each by @give; and all that breaches bring. */
 void cohort_test_keep(struct list_head *pages, struct page *page, unsigned int order);
 void cohort_test_release(struct list_head *pages, void (*give)(struct page *, unsigned int));

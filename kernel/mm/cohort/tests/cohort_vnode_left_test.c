@@ -73,6 +73,21 @@ static void cohort_vnode_test_policies(struct kunit *test)
 	cohort_vnode_set_default(NULL);
 }
 
+/* Would a process be killed for some nodes, if its cpuset has these? */
+static bool cohort_vnode_test_victim(struct mm_struct *mm, const nodemask_t *mask,
+				     nodemask_t cpuset)
+{
+	nodemask_t mems = cpuset_current_mems_allowed;
+	bool found;
+
+	kthread_use_mm(mm);
+	set_mems_allowed(cpuset);
+	found = __cohort_vnode_oom_eligible(current, mask);
+	set_mems_allowed(mems);
+	kthread_unuse_mm(mm);
+	return found;
+}
+
 /*
  * A cpuset may confine a process to one node of its role while its pages are in another one.
  * Where no process is left to kill for that one, this one is.
@@ -80,8 +95,7 @@ static void cohort_vnode_test_policies(struct kunit *test)
 static void cohort_vnode_test_confined(struct kunit *test)
 {
 	const int near = 0, far = MAX_NUMNODES - 1;
-	nodemask_t mask = nodemask_of_node(near), mems = cpuset_current_mems_allowed;
-	nodemask_t confined = nodemask_of_node(far);
+	nodemask_t mask = nodemask_of_node(near);
 	struct cohort_vnode *vn;
 	struct mm_struct *mm;
 	bool found;
@@ -94,11 +108,7 @@ static void cohort_vnode_test_confined(struct kunit *test)
 	/* It has had the first role from the beginning. */
 	mm->flags |= 1UL << COHORT_VNODE_SHIFT;
 	node_set(far, vn->nodes);
-	kthread_use_mm(mm);
-	set_mems_allowed(confined);
-	found = __cohort_vnode_oom_eligible(current, &mask);
-	set_mems_allowed(mems);
-	kthread_unuse_mm(mm);
+	found = cohort_vnode_test_victim(mm, &mask, nodemask_of_node(far));
 	cohort_vnode_test_layout_end();
 	mmput(mm);
 	KUNIT_EXPECT_TRUE(test, found);
@@ -199,7 +209,7 @@ static void cohort_vnode_test_default_said(struct kunit *test)
 static void cohort_vnode_test_raised_last(struct kunit *test)
 {
 	const int high = MAX_NUMNODES - 1;
-	nodemask_t mask = node_states[N_MEMORY], mems = cpuset_current_mems_allowed;
+	nodemask_t mask = node_states[N_MEMORY];
 	struct cohort_vnode *vn;
 	struct mm_struct *mm;
 	bool found;
@@ -213,11 +223,7 @@ static void cohort_vnode_test_raised_last(struct kunit *test)
 	vn->nodes = nodemask_of_node(high);
 	cohort_nr_vnodes = 2;
 	mm->flags |= 1UL << COHORT_VNODE_SHIFT | BIT(COHORT_VNODE_LEFT);
-	kthread_use_mm(mm);
-	set_mems_allowed(NODE_MASK_ALL);
-	found = __cohort_vnode_oom_eligible(current, &mask);
-	set_mems_allowed(mems);
-	kthread_unuse_mm(mm);
+	found = cohort_vnode_test_victim(mm, &mask, NODE_MASK_ALL);
 	cohort_vnode_test_layout_end();
 	mmput(mm);
 	KUNIT_EXPECT_TRUE(test, found);
