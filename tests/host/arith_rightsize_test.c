@@ -159,6 +159,26 @@ static void targets(void)
 	}
 }
 
+/* A zone that has one page in @part of the lists gets one in @part of what is reclaimed. */
+static void shares_of_lists(void)
+{
+	unsigned int i;
+
+	expect(cohort_run_missing(0, 0, 0) == 0, "nothing lacks");
+	expect(cohort_run_missing(780, 0, 16000) == ~0UL, "a zone without pages gets some");
+	expect(cohort_run_missing(780, 50, 1000) == 15600, "a twentieth");
+	expect(cohort_run_missing(16000, 950, 1000) == 16842, "nearly all");
+	expect(cohort_run_missing(5, 7, 7) == 5 && cohort_run_missing(5, 9, 7) == 5, "all");
+	for (i = 0; i < ROUNDS; i++) {
+		unsigned long lacks = next() >> (next() % 64);
+		unsigned long lru = next() >> (next() % 64), all = next() >> (next() % 64);
+		unsigned long missing = cohort_run_missing(lacks, lru, all);
+
+		expect(missing >= lacks, "less than what lacks");
+		expect(missing >= cohort_run_missing(lacks / 2, lru, all), "not monotonous");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	state = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
@@ -172,6 +192,7 @@ int main(int argc, char **argv)
 	adversary();
 	recorded();
 	targets();
+	shares_of_lists();
 	if (broken)
 		fprintf(stderr, "%u failed (seed %llu)\n", broken,
 			argc > 1 ? strtoull(argv[1], NULL, 0) : 1ULL);

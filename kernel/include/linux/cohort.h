@@ -118,7 +118,9 @@ void cohort_zone_drain(unsigned int cpu, struct zone *zone);
 bool __cohort_drain_due(unsigned int cpu, const struct zone *zone);
 #define cohort_drain_zone(...)	COHORT_WHEN(cohort_enabled(), cohort_zone_drain(__VA_ARGS__))
 #define cohort_drain_due(...)	(cohort_enabled() && __cohort_drain_due(__VA_ARGS__))
-bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order);
+bool __cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order);
+#define cohort_packs_for(...)	(cohort_enabled() && __cohort_packs_for(__VA_ARGS__))
+bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp);
 #define cohort_drain_for(...) \
 	((cohort_enabled() || cohort_vnode_enabled()) && __cohort_drain_for(__VA_ARGS__))
 /* What this CPU has at hand and does not use goes back, now and then. */
@@ -168,19 +170,17 @@ bool __cohort_spared(struct folio *folio, struct scan_control *sc, unsigned long
 
 /* kswapd: how much is free when it has done enough, what it aims at, what it did; the gap. */
 unsigned long cohort_zone_aim(struct zone *zone, unsigned long mark);
-unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx, int order,
-				     unsigned long stock);
-void __cohort_kswapd_ran(unsigned long nr);
+void __cohort_kswapd_size(struct pglist_data *pgdat, struct scan_control *sc);
+void __cohort_kswapd_ran(int nid, unsigned long nr);
 unsigned long __cohort_high_mark(const struct zone *zone);
 #define cohort_high_mark(z)	(cohort_enabled() ? __cohort_high_mark(z) : high_wmark_pages(z))
 #define cohort_balance_mark(zone, mark) (cohort_enabled() ? cohort_zone_aim(zone, mark) : (mark))
-#define cohort_kswapd_target(pgdat, idx, order, stock) \
-	(cohort_sizing() ? __cohort_kswapd_target(pgdat, idx, order, stock) : (stock))
-#define cohort_kswapd_ran(nr) \
-	COHORT_WHEN(COHORT_IS(CONFIG_COHORT, cohort_reclaim_key), __cohort_kswapd_ran(nr))
+#define cohort_kswapd_size(...)	COHORT_WHEN(cohort_sizing(), __cohort_kswapd_size(__VA_ARGS__))
+#define cohort_kswapd_ran(...) \
+	COHORT_WHEN(COHORT_IS(CONFIG_COHORT, cohort_reclaim_key), __cohort_kswapd_ran(__VA_ARGS__))
 #define cohort_kswapd_stopped()	COHORT_IS(CONFIG_COHORT, cohort_kswapd_off_key)
-unsigned long long __cohort_watermark_gap(unsigned long long stock);
-#define cohort_watermark_gap(stock) (cohort_sizing() ? __cohort_watermark_gap(stock) : (stock))
+unsigned long __cohort_watermark_gap(struct zone *zone, unsigned long stock);
+#define cohort_watermark_gap(z, gap) (cohort_sizing() ? __cohort_watermark_gap(z, gap) : (gap))
 
 /* The mark for a process that takes a page: a boost of the lowest one is kswapd's. */
 #define cohort_own_mark(zone, which) (cohort_sizing() && (which) == WMARK_MIN ? \
@@ -196,8 +196,8 @@ bool __cohort_of_file(const struct vm_area_struct *vma);
 bool __cohort_pcpa_transient(unsigned long pfn);
 void __cohort_pcpa_refault(struct folio *folio);
 #define cohort_pcpa_transient(pfn) (cohort_pcpa_there() && __cohort_pcpa_transient(pfn))
-#define cohort_pcpa_refault(folio) \
-	COHORT_WHEN(cohort_pcpa_there() || cohort_copies(), __cohort_pcpa_refault(folio))
+#define cohort_pcpa_refault(folio, gfp, shadow) COHORT_WHEN((shadow) && !((gfp) & __GFP_WRITE) && \
+	(cohort_pcpa_there() || cohort_copies()), __cohort_pcpa_refault(folio))
 void cohort_copies_evict(const struct address_space *mapping, struct folio *folio, bool keep);
 #define cohort_page_evicted(mapping, folio, shadow) \
 	COHORT_WHEN(cohort_copies() && (shadow), cohort_copies_evict(mapping, folio, true))

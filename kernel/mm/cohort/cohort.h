@@ -216,7 +216,10 @@ struct cohort_magazine {
  * @taint: block that pages which cannot be moved were let into last
  * @shown: what the statistic says of zone->cohort_soft
  * @shown_reserved: the same of zone->cohort_reserved
- * @told: jiffies, when kswapd was last told that blocks are few
+ * @told: jiffies, when kswapd was last told that blocks are few, or with cpb kcompactd that
+ *	larger pieces are
+ * @chunks: pieces of a block that is being given up; for an array on the stack KMSAN would
+ *	allocate memory under the lock
  * @magazine: of each CPU
  */
 struct cohort_zone {
@@ -227,6 +230,7 @@ struct cohort_zone {
 	unsigned long shown;
 	unsigned long shown_reserved;
 	unsigned long told;
+	struct list_head chunks[COHORT_MAX_ORDER + 1];
 	struct cohort_magazine __percpu *magazine;
 };
 

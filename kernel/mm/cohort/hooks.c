@@ -101,7 +101,7 @@ static bool cohort_packs_in(int nid, int top, unsigned int order, bool *home)
 	unsigned int at = 0;
 	bool any = false;
 
-	while (time_before(jiffies, end)) {
+	while (time_before(jiffies, end) && !fatal_signal_pending(current)) {
 		int got = cohort_pack_look(nid, top, &at);
 
 		any |= got >= 0;
@@ -118,31 +118,57 @@ static bool cohort_packs_in(int nid, int top, unsigned int order, bool *home)
 	return false;
 }
 
-/* Compaction leaves blocks alone; a single page of one would have been handed out before. */
-static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
+/* Of the task that packs before a kill: until when the others wait for it; which has packed. */
+static DEFINE_MUTEX(cohort_packs_lock);
+static unsigned long cohort_packs_until = INITIAL_JIFFIES;
+static struct task_struct *cohort_packed;
+
+/**
+ * __cohort_packs_for() - pack blocks for a request for which a process would be killed
+ * @ac: the request
+ * @gfp: its flags
+ * @order: its order; a single page of a block would have been handed out before
+ *
+ * Compaction leaves blocks alone.  Pages move, and what a driver is told of that may wait for
+ * its device, for as long as a user likes: meanwhile others must be able to kill.  So it is
+ * done before oom_lock is taken, by one task at a time; the others wait for it, but not for ever.
+ *
+ * Context: as for direct compaction; without oom_lock.
+ * Return: true for a task that should wait, as if another killed.
+ */
+bool __cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
 {
 	int nid = NUMA_NO_NODE;
 	struct zoneref *z;
 	struct zone *zone;
 	bool home = false;
 
-	if (!order || !cohort_region_enabled() || (gfp & GFP_KERNEL) != GFP_KERNEL)
+	lockdep_assert_not_held(&oom_lock);
+	/* For none of these is a process killed. */
+	if (!order || order > PAGE_ALLOC_COSTLY_ORDER || (gfp & GFP_KERNEL) != GFP_KERNEL ||
+	    (gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE)) || ac->highest_zoneidx < ZONE_NORMAL ||
+	    (current->flags & PF_DUMPCORE) || !cohort_region_enabled())
 		return false;
+	if (!mutex_trylock(&cohort_packs_lock))
+		return time_before(jiffies, READ_ONCE(cohort_packs_until));
 	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
 		if (zone_to_nid(zone) == nid || !cohort_cpuset_allows(zone, gfp, ALLOC_CPUSET))
 			continue;
 		nid = zone_to_nid(zone);
+		WRITE_ONCE(cohort_packs_until, jiffies + 2 * PACK_FOR);
 		if (cohort_packs_in(nid, ac->highest_zoneidx, order, &home))
 			break;
 	}
-	return home;
+	if (home)
+		WRITE_ONCE(cohort_packed, current);
+	mutex_unlock(&cohort_packs_lock);
+	return false;
 }
 
 /**
  * __cohort_drain_for() - empty the lists that CPUs have of the zones of a request
  * @ac: the request
  * @gfp: its flags
- * @order: its order
  *
  * Zone by zone: a drain of all zones leaves at once while another task is at one, and a
  * process would be killed beside the pages that this one has not come to.
@@ -150,12 +176,12 @@ static bool cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned
  * Of all that ask in vain the one drains that would kill a process.  What puts a kill off is as
  * much as lies between the marks, or the first that came for a while: after each few pages that
  * reclaim frees into such a list processes would reclaim all over, and no process is killed.
- * So does a block that can be packed for the request.
+ * So does a block that the task has packed.
  *
  * Context: sleeps.  Caller holds oom_lock.
  * Return: true, for a look at what there is now.
  */
-bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
+bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 {
 	static unsigned long put_off[MAX_NUMNODES], last = INITIAL_JIFFIES;
 	unsigned long *until = NULL;
@@ -184,8 +210,11 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp, unsigned int 
 	}
 	if (!until)
 		return false;
-	if (cohort_packs_for(ac, gfp, order))
+	/* What has packed looks for its block, even if another packs by now. */
+	if (READ_ONCE(cohort_packed) == current) {
+		WRITE_ONCE(cohort_packed, NULL);
 		return true;
+	}
 	if (gained < gap && *until && time_before(jiffies, *until))
 		return false;
 	*until = jiffies + PUT_OFF;

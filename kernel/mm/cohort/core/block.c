@@ -354,7 +354,7 @@ unsigned long cohort_block_dissolve(struct cohort_block *blk)
 {
 	struct zone *zone = blk->room->zone;
 	unsigned long nr = blk->nr_free;
-	struct list_head chunks[COHORT_MAX_ORDER + 1];
+	struct list_head *chunks = zone->cohort->chunks;
 	unsigned int o, lists = cohort_block_lists(blk);
 	struct page *page, *next;
 

@@ -348,6 +348,8 @@ static unsigned long cohort_cpb_low_mark(const struct zone *zone)
 /*
  * A4: as many pages as the paper's refill, and all of the block taken apart.  Below the low
  * watermark only what is needed now; and kswapd is told, as the slow path would do.
+ * kcompactd is told once a tick that large pieces are few: where it can make none, each of
+ * many tellings is a pass over the zone that empties the buffers of all CPUs.
  */
 static unsigned int cohort_cpb_fill(const struct cohort_request *rq,
 				    struct cohort_room *room, struct page **page)
@@ -359,8 +361,11 @@ static unsigned int cohort_cpb_fill(const struct cohort_request *rq,
 
 	if (!cohort_buddy_has(zone, COHORT_MIN_SET_ORDER))
 		return 0;
-	if (!cohort_buddy_has(zone, order + COHORT_AHEAD))
+	if (!cohort_buddy_has(zone, order + COHORT_AHEAD) &&
+	    time_after(jiffies, READ_ONCE(zone->cohort->told))) {
+		WRITE_ONCE(zone->cohort->told, jiffies);
 		wakeup_kcompactd(zone->zone_pgdat, order + COHORT_AHEAD, idx);
+	}
 	/* What this CPU's buffer is not of the zone for would all go back. */
 	nr = cohort_cpb_take(room, raw_cpu_read(cohort_cpb.zone) == zone ? COHORT_REFILL_PAGES : 1,
 			     low_wmark_pages(zone) + cohort_pages(), idx, set);
@@ -385,7 +390,8 @@ static unsigned int cohort_cpb_refill(const struct cohort_request *rq,
 
 	BUILD_BUG_ON(COHORT_SET_PAGES > COHORT_ROUND);
 	rcu_read_lock();
-	if (READ_ONCE(cohort_taking))
+	/* Another scheme may have been switched on since this one was asked for. */
+	if (cohort_cpb_enabled() && READ_ONCE(cohort_taking))
 		nr = cohort_cpb_reserve(room, page) ?: cohort_cpb_fill(rq, room, page);
 	rcu_read_unlock();
 	return nr;

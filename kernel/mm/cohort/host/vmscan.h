@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whole-region reclaim of the cache domain.  Included once, at the end of
- * mm/vmscan.c, because it needs that file's scan_control and
- * shrink_folio_list().
+ * Whole-region reclaim of the cache domain, and what kswapd aims at.  Included once,
+ * at the end of mm/vmscan.c, because it needs that file's scan_control,
+ * shrink_folio_list() and pgdat_balanced().
  */
 #ifdef CONFIG_COHORT
 
 #include "../cohort.h"
 #include "../pcpa/pcpa.h"
 #include "../region/region.h"
+#include "../rightsize/rightsize.h"
+
+/**
+ * __cohort_kswapd_size() - what kswapd aims at in one go
+ * @pgdat: node
+ * @sc: its run, with what stock would aim at
+ */
+void __cohort_kswapd_size(struct pglist_data *pgdat, struct scan_control *sc)
+{
+	cohort_sizer_progress(pgdat->node_id, sc->nr_reclaimed);
+	sc->nr_to_reclaim = cohort_kswapd_target(pgdat, sc->reclaim_idx, sc->order,
+						 sc->nr_to_reclaim);
+}
 
 /*
  * What kswapd's walk counts goes to the memory cgroup that it is at, and pages of a region are
@@ -23,6 +36,9 @@ static struct lru_gen_mm_walk *cohort_change_walk(struct lru_gen_mm_walk *walk)
 	return walk;
 }
 
+/* So long a task drops a region at most. */
+#define COHORT_DROP_TIME	(HZ / 10)
+
 /*
  * Those of one memory cgroup, which counts them, as stock does with what is of one LRU list.
  * Pages of no group count for the root; without memory cgroups there is none.
@@ -32,6 +48,7 @@ static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_con
 				      struct list_head *survivors)
 {
 	struct folio *folio, *next, *first = list_first_entry(victims, struct folio, lru);
+	unsigned int most = current_is_kswapd() ? UINT_MAX : SWAP_CLUSTER_MAX;
 	struct mem_cgroup *memcg = get_mem_cgroup_from_folio(first), *own = folio_memcg(first);
 	int by = current_is_kswapd() ? 0 : PGSCAN_DIRECT - PGSCAN_KSWAPD;
 	struct lru_gen_mm_walk *walk;
@@ -43,6 +60,8 @@ static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_con
 	list_for_each_entry_safe(folio, next, victims, lru) {
 		if (folio_memcg(folio) != own)
 			continue;
+		if (!most--)
+			break;
 		list_move_tail(&folio->lru, &group);
 		isolated++;
 	}
@@ -63,19 +82,32 @@ static unsigned int cohort_drop_group(struct pglist_data *pgdat, struct scan_con
 	return nr;
 }
 
+/* A task that waits for memory does not wait for as long as pages have mappings to be asked. */
+static bool cohort_drop_over(unsigned long end)
+{
+	return !current_is_kswapd() &&
+	       (time_after(jiffies, end) || fatal_signal_pending(current));
+}
+
 /*
  * Drop what the LRU would drop too (shrink_folio_list() looks at references),
- * hand what it keeps to the survivors.
+ * hand what it keeps to the survivors.  Where time runs out, none moves.
  */
 static unsigned int cohort_drop_victims(struct pglist_data *pgdat,
 					struct scan_control *sc,
 					struct list_head *victims,
 					struct list_head *survivors)
 {
+	unsigned long end = jiffies + COHORT_DROP_TIME;
 	unsigned int nr = 0;
 
-	while (!list_empty(victims))
+	while (!list_empty(victims) && !cohort_drop_over(end))
 		nr += cohort_drop_group(pgdat, sc, victims, survivors);
+	/* To move what there is no time to drop would take longer. */
+	if (!list_empty(victims)) {
+		list_splice_tail_init(victims, survivors);
+		putback_movable_pages(survivors);
+	}
 	return nr;
 }
 
@@ -98,14 +130,17 @@ static bool cohort_sweep_one(struct pglist_data *pgdat, struct scan_control *sc,
 	return true;
 }
 
-/* kswapd's part: region by region until it has what it wants. */
+/*
+ * kswapd's part: region by region until it has what it wants.  What it reclaimed in this round it
+ * does not know before the end of a memory cgroup, so it asks whether the node has enough.
+ */
 static void cohort_sweep(struct pglist_data *pgdat, struct scan_control *sc)
 {
 	unsigned int sweeps = COHORT_SWEEPS;
 	bool freed;
 
-	while (sweeps-- && cohort_sweep_one(pgdat, sc, &freed) &&
-	       sc->nr_reclaimed < sc->nr_to_reclaim)
+	while (sweeps-- && !pgdat_balanced(pgdat, sc->order, sc->reclaim_idx) &&
+	       cohort_sweep_one(pgdat, sc, &freed) && sc->nr_reclaimed < sc->nr_to_reclaim)
 		;
 }
 
@@ -169,20 +204,21 @@ bool cohort_protected(struct folio *folio, bool low)
 /**
  * cohort_region_drop() - a whole region of the page cache, now
  * @nid: node it should be of
- * @gfp: what is asked for, without what this context must not do
+ * @top: highest zone that helps
  *
  * For a large piece of an I/O buffer, in whose place single pages would be asked for
  * and reclaimed one by one.  What kswapd would drop next is dropped a little earlier:
  * dropping a page takes a fifth of the time of moving it.
  *
- * Context: as for direct reclaim with GFP_KERNEL; in another, nothing is done.
+ * Context: as for direct reclaim with GFP_KERNEL.
  * Return: true if a region went home.
  */
-bool cohort_region_drop(int nid, gfp_t gfp)
+bool cohort_region_drop(int nid, int top)
 {
+	gfp_t gfp = GFP_HIGHUSER;
 	struct scan_control sc = {
 		.gfp_mask = gfp,
-		.reclaim_idx = gfp_zone(gfp),
+		.reclaim_idx = top,
 		.priority = DEF_PRIORITY,
 		.may_unmap = 1,
 	};
@@ -190,8 +226,6 @@ bool cohort_region_drop(int nid, gfp_t gfp)
 	unsigned int flags;
 	bool freed = false;
 
-	if ((current->flags & PF_MEMALLOC) || (gfp & GFP_KERNEL) != GFP_KERNEL)
-		return false;
 	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(gfp);
 	flags = memalloc_noreclaim_save();
@@ -230,11 +264,14 @@ bool __cohort_spared(struct folio *folio, struct scan_control *sc, unsigned long
 /*
  * Only global reclaim: a region mixes memory cgroups, and a group at its
  * limit must not evict pages of the others.  File pages move only where file
- * system calls are allowed.
+ * system calls are allowed; the worker that packs is told by all.
  */
 static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control *sc, bool file)
 {
-	if (cgroup_reclaim(sc) || !(sc->gfp_mask & __GFP_FS))
+	if (cgroup_reclaim(sc))
+		return;
+	cohort_pack_wake(pgdat);
+	if (!(sc->gfp_mask & __GFP_FS))
 		return;
 	/*
 	 * A task that reclaims for itself has dropped its batch already; it
@@ -252,7 +289,6 @@ static void cohort_shrink_regions(struct pglist_data *pgdat, struct scan_control
 						     sc->reclaim_idx)))) {
 		sc->nr_reclaimed = sc->nr_to_reclaim;
 	}
-	cohort_pack_wake(pgdat);
 }
 
 /**

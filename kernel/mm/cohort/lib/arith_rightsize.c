@@ -84,6 +84,30 @@ void cohort_sizer_step(struct cohort_sizer *sizer, const struct cohort_flow *flo
 }
 
 /**
+ * cohort_run_missing() - pages of a node's LRU lists until one of its zones has enough
+ * @lacks: what the zone lacks
+ * @lru: its pages on the lists
+ * @all: those of all zones that are reclaimed from
+ *
+ * Return: ~0UL where the lists have none of the zone's.
+ */
+unsigned long cohort_run_missing(unsigned long lacks, unsigned long lru, unsigned long all)
+{
+	if (!lacks || lru >= all)
+		return lacks;
+	if (!lru || lacks >> 40)
+		return ~0UL;
+	/* Keeps the second product within 64 bits, and the error below one in 2^15. */
+	while (lru >> 16) {
+		lru >>= 1;
+		all >>= 1;
+	}
+	if (all / lru >= ~0UL / lacks)
+		return ~0UL;
+	return lacks * (all / lru) + lacks * (all % lru) / lru;
+}
+
+/**
  * cohort_run_target() - pages kswapd is to reclaim in one go
  * @stock: what stock aims at, the high watermarks of all zones
  * @missing: pages that are free too few for the high watermark

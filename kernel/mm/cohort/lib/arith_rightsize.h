@@ -60,6 +60,7 @@ unsigned int cohort_size_bucket(unsigned long nr);
 unsigned int cohort_share(unsigned long part, unsigned long whole);
 void cohort_sizer_init(struct cohort_sizer *sizer);
 void cohort_sizer_step(struct cohort_sizer *sizer, const struct cohort_flow *flow);
+unsigned long cohort_run_missing(unsigned long lacks, unsigned long lru, unsigned long all);
 unsigned long cohort_run_target(unsigned long stock, unsigned long missing,
 				unsigned long batch);
 

@@ -48,12 +48,15 @@ static void cohort_size_note(enum cohort_size kind, unsigned long nr)
 
 /**
  * __cohort_kswapd_ran() - kswapd is done with a node for now
+ * @nid: the node
  * @nr: pages it reclaimed since it woke up
  */
-void __cohort_kswapd_ran(unsigned long nr)
+void __cohort_kswapd_ran(int nid, unsigned long nr)
 {
-	cohort_size_note(COHORT_SIZE_KSWAPD, nr);
-	cohort_sizer_ran(nr);
+	/* Sizing calls this, too, whether or not sizes are counted. */
+	if (READ_ONCE(cohort_measuring))
+		cohort_size_note(COHORT_SIZE_KSWAPD, nr);
+	cohort_sizer_ran(nid, nr);
 }
 
 static void cohort_probe_direct(void *unused, unsigned long nr)

@@ -18,12 +18,14 @@
 #define pr_fmt(fmt) "cohort: " fmt
 
 #include <linux/atomic.h>
+#include <linux/buffer_head.h>
 #include <linux/kobject.h>
 #include <linux/kstrtox.h>
 #include <linux/mm.h>
 #include <linux/oom.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/sysctl.h>
 #include <linux/compaction.h>
 #include <linux/sysfs.h>
 #include <linux/swap.h>
@@ -51,6 +53,9 @@ static struct cohort_sizer cohort_sizer;
 static unsigned long cohort_refaulted;		/* at the end of the last window */
 
 static unsigned int cohort_gap = COHORT_GAP_STOCK;	/* in force */
+
+/* What was told of each node's kswapd since it woke up; by itself alone. */
+static unsigned long cohort_kswapd_told[MAX_NUMNODES];
 
 static unsigned long cohort_refaults(void)
 {
@@ -111,47 +116,95 @@ static void cohort_probe_own_reclaim(void *unused, unsigned long nr)
 }
 
 /**
- * cohort_sizer_ran() - kswapd is done with a node for now
+ * cohort_sizer_progress() - kswapd goes on
+ * @nid: its node
  * @nr: pages it reclaimed since it woke up
+ *
+ * Direct reclaim is told of call by call.  Told of at its end alone, a long run would leave the
+ * windows meanwhile to processes, and would be one window itself.
+ *
+ * Context: the node's kswapd.
  */
-void cohort_sizer_ran(unsigned long nr)
+void cohort_sizer_progress(int nid, unsigned long nr)
 {
-	if (static_branch_unlikely(&cohort_sizing_key))
-		cohort_sizer_note(nr);
+	/* It may be of a run that was going on when sizing was switched off. */
+	unsigned long told = min(cohort_kswapd_told[nid], nr);
+
+	cohort_kswapd_told[nid] = nr;
+	if (nr > told)
+		cohort_sizer_note(nr - told);
 }
 
 /**
- * __cohort_kswapd_target() - pages kswapd aims at in one go
+ * cohort_sizer_ran() - kswapd is done with a node for now
+ * @nid: the node
+ * @nr: pages it reclaimed since it woke up
+ */
+void cohort_sizer_ran(int nid, unsigned long nr)
+{
+	if (!static_branch_unlikely(&cohort_sizing_key))
+		return;
+	cohort_sizer_progress(nid, nr);
+	cohort_kswapd_told[nid] = 0;
+}
+
+/* What a zone lacks as pgdat_balanced() counts, which asks for memory that cannot be moved. */
+static unsigned long cohort_zone_lacks(struct zone *zone, int highest_zoneidx)
+{
+	unsigned long want, have;
+
+	want = sysctl_numa_balancing_mode & NUMA_BALANCING_MEMORY_TIERING ?
+	       promo_wmark_pages(zone) : high_wmark_pages(zone);
+	if (cohort_enabled())
+		want = cohort_zone_aim(zone, want);
+	want += zone->lowmem_reserve[highest_zoneidx];
+	have = zone_page_state_snapshot(zone, NR_FREE_PAGES);
+	have -= min(have, cohort_unusable_free(zone) + zone_page_state(zone, NR_FREE_CMA_PAGES) +
+			  READ_ONCE(zone->nr_free_highatomic));
+	return want > have ? want - have : 0;
+}
+
+/* Pages that kswapd may reclaim; zone_reclaimable_pages() has free ones where there are none. */
+static unsigned long cohort_zone_lists(struct zone *zone)
+{
+	unsigned long nr = zone_page_state(zone, NR_ZONE_INACTIVE_FILE) +
+			   zone_page_state(zone, NR_ZONE_ACTIVE_FILE);
+
+	if (get_nr_swap_pages() > 0)
+		nr += zone_page_state(zone, NR_ZONE_INACTIVE_ANON) +
+		      zone_page_state(zone, NR_ZONE_ACTIVE_ANON);
+	return nr;
+}
+
+/**
+ * cohort_kswapd_target() - pages kswapd aims at in one go
  * @pgdat: node
  * @highest_zoneidx: highest zone that may be used
  * @order: what it was woken for
  * @stock: what it would aim at
  *
- * One zone that is all right is enough for a node to be; so what is missing
- * is what the zone that lacks least lacks.
+ * One zone that is all right is enough for a node to be; so what is missing is what it takes
+ * for the one that is soonest all right.  Reclaim goes by the node's LRU lists: a zone gets of it
+ * its share of them.
  */
-unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx,
-				     int order, unsigned long stock)
+unsigned long cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx,
+				   int order, unsigned long stock)
 {
-	unsigned long missing = ULONG_MAX;
+	unsigned long lru = 0, missing = ULONG_MAX;
+	struct zone *zone;
 	int i;
 
+	/* Then it looks for buffer heads in zones that the request has no use for. */
+	if (buffer_heads_over_limit)
+		return stock;
+	for (i = 0; i <= highest_zoneidx; i++)
+		lru += cohort_zone_lists(&pgdat->node_zones[i]);
 	for (i = 0; i <= highest_zoneidx; i++) {
-		struct zone *zone = pgdat->node_zones + i;
-		unsigned long want, have;
-
-		if (!managed_zone(zone))
-			continue;
-		want = high_wmark_pages(zone);
-		if (cohort_enabled())
-			want = cohort_zone_aim(zone, want);
-		want += zone->lowmem_reserve[highest_zoneidx];
-		have = zone_page_state_snapshot(zone, NR_FREE_PAGES);
-		/* As pgdat_balanced() counts, which asks for memory that cannot be moved. */
-		have -= min(have, cohort_unusable_free(zone) +
-				  zone_page_state(zone, NR_FREE_CMA_PAGES) +
-				  READ_ONCE(zone->nr_free_highatomic));
-		missing = min(missing, want > have ? want - have : 0);
+		zone = &pgdat->node_zones[i];
+		if (managed_zone(zone))
+			missing = min(missing, cohort_run_missing(
+						cohort_zone_lacks(zone, highest_zoneidx),
+						cohort_zone_lists(zone), lru));
 	}
 	return cohort_run_target(stock, missing,
 				 max(compact_gap(order), SWAP_CLUSTER_MAX));
@@ -159,11 +212,17 @@ unsigned long __cohort_kswapd_target(struct pglist_data *pgdat, int highest_zone
 
 /**
  * __cohort_watermark_gap() - pages between two watermarks of a zone
+ * @zone: zone
  * @stock: as stock has it
+ *
+ * Not wider than the widest that an administrator can ask for: with more than half of the zone
+ * between two marks it would never be balanced.
  */
-unsigned long long __cohort_watermark_gap(unsigned long long stock)
+unsigned long __cohort_watermark_gap(struct zone *zone, unsigned long stock)
 {
-	return stock * READ_ONCE(cohort_gap) / COHORT_GAP_STOCK;
+	unsigned long most = mult_frac(zone_managed_pages(zone), COHORT_GAP_WIDEST, 10000UL);
+
+	return clamp(stock * READ_ONCE(cohort_gap) / COHORT_GAP_STOCK, stock, max(stock, most));
 }
 
 static int cohort_sizing_start(void)

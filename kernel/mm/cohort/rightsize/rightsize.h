@@ -23,6 +23,9 @@ struct attribute_group;
 #define COHORT_READ_AROUND	MAX(SZ_64K >> PAGE_SHIFT, 1U)
 #define COHORT_READ_AROUND_MAX	4096U
 
+/* The widest gap of vm.watermark_scale_factor, in 1/10,000 of a zone. */
+#define COHORT_GAP_WIDEST	3000UL
+
 /**
  * enum cohort_size - kinds of reclaim that are measured apart
  * @COHORT_SIZE_KSWAPD: one run of kswapd, in pages
@@ -60,7 +63,10 @@ void cohort_scope_note(struct mm_struct *mm, int oom_score_adj);
 /* rightsize.c */
 extern const struct attribute_group cohort_rightsize_group;
 int cohort_rightsize_switch(bool on);
-void cohort_sizer_ran(unsigned long nr);
+unsigned long cohort_kswapd_target(struct pglist_data *pgdat, int highest_zoneidx, int order,
+				   unsigned long stock);
+void cohort_sizer_progress(int nid, unsigned long nr);
+void cohort_sizer_ran(int nid, unsigned long nr);
 void cohort_sizer_note(unsigned long nr);
 
 #endif /* _MM_COHORT_RIGHTSIZE_H */

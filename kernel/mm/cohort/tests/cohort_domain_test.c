@@ -590,8 +590,8 @@ static void cohort_domain_test_put_off(struct kunit *test)
 	cohort_test_context(&ac, gfp);
 	msleep(1100);
 	mutex_lock(&oom_lock);
-	first = __cohort_drain_for(&ac, gfp, 0);
-	again = __cohort_drain_for(&ac, gfp, 0);
+	first = __cohort_drain_for(&ac, gfp);
+	again = __cohort_drain_for(&ac, gfp);
 	mutex_unlock(&oom_lock);
 	KUNIT_EXPECT_TRUE(test, first);
 	KUNIT_EXPECT_FALSE(test, again);

@@ -352,7 +352,7 @@ static unsigned long cohort_pack_test_packs_for(const struct alloc_context *ac, 
 {
 	unsigned long packed = cohort_pack_test_packed();
 
-	__cohort_drain_for(ac, GFP_KERNEL, order);
+	__cohort_packs_for(ac, GFP_KERNEL, order);
 	return cohort_pack_test_packed() - packed;
 }
 
@@ -383,11 +383,8 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 		kunit_skip(test, "no such request may have the zone");
 	/* The very first look, which is the last before a kill. */
 	msleep(1100);
-	mutex_lock(&oom_lock);
-	if (!cohort_pack_test_largest(dom)) {
-		mutex_unlock(&oom_lock);
+	if (!cohort_pack_test_largest(dom))
 		kunit_skip(test, "the packing worker came first");
-	}
 	/* One block would not do. */
 	cohort_pack_test_boost(true);
 	start = jiffies;
@@ -398,7 +395,6 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 	cohort_pack_test_boost(false);
 	for (tries = 0; single && tries < 4; tries++)
 		single = cohort_pack_test_packs_for(&ac, 0);
-	mutex_unlock(&oom_lock);
 	KUNIT_EXPECT_GE(test, several, least);
 	KUNIT_EXPECT_EQ(test, single, 0);
 }

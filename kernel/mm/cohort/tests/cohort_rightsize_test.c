@@ -4,8 +4,10 @@
  * recent, and how far is read around a page that was evicted.
  */
 #include <kunit/test.h>
+#include <linux/compaction.h>
 #include <linux/delay.h>
 #include <linux/file.h>
+#include <linux/kstrtox.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mmzone.h>
@@ -62,7 +64,7 @@ static void cohort_rightsize_test_toggle(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, cohort_rightsize_test_marks(), stock);
 		KUNIT_EXPECT_LE(test, cohort_kswapd_target(pgdat, 0, 0, 12345), 12345);
 		/* A window is over: the controller may be at work. */
-		cohort_sizer_ran(COHORT_SIZER_WINDOW);
+		cohort_sizer_ran(pgdat->node_id, COHORT_SIZER_WINDOW);
 		KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
 		KUNIT_EXPECT_FALSE(test, static_key_enabled(&cohort_sizing_key));
 		KUNIT_EXPECT_FALSE(test, static_key_enabled(&cohort_scope_key));
@@ -78,6 +80,63 @@ static void cohort_rightsize_test_window(void)
 	msleep(20);
 }
 
+/* A gap that is wide as it is gets no wider: the zone could not be balanced. */
+static void cohort_rightsize_test_widest(struct kunit *test)
+{
+	struct zone *zone = kunit_kzalloc(test, sizeof(*zone), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, zone);
+	atomic_long_set(&zone->managed_pages, 10000);
+	KUNIT_EXPECT_GT(test, cohort_watermark_gap(zone, 100UL), 100);
+	KUNIT_EXPECT_EQ(test, cohort_watermark_gap(zone, 2990UL), 3000);
+	KUNIT_EXPECT_EQ(test, cohort_watermark_gap(zone, 4000UL), 4000);
+}
+
+/* The share of what processes reclaim themselves, in 1/65536, as the sysfs file says it. */
+static unsigned int cohort_rightsize_test_direct_share(struct kunit *test)
+{
+	char *buf = (char *)get_zeroed_page(GFP_KERNEL);
+	struct kobj_attribute *ka;
+	unsigned int share = 0;
+	struct attribute **a;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (a = cohort_rightsize_group.attrs; *a && strcmp((*a)->name, "direct_share"); a++)
+		;
+	ka = container_of(*a, struct kobj_attribute, attr);
+	ka->show(NULL, ka, buf);
+	KUNIT_EXPECT_EQ(test, kstrtouint(buf, 10, &share), 0);
+	free_page((unsigned long)buf);
+	return share;
+}
+
+/* What kswapd reclaims counts while its run goes on, and each page of it once. */
+static void cohort_rightsize_test_long_run(struct kunit *test)
+{
+	int nid = first_online_node;
+	unsigned int i, before;
+
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
+	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
+	cohort_sizer_ran(nid, 0);
+	for (i = 0; i < 3; i++)
+		cohort_rightsize_test_window();
+	before = cohort_rightsize_test_direct_share(test);
+	KUNIT_EXPECT_GT(test, before, COHORT_SHARE_ONE / 4);
+	for (i = 1; i <= 8; i++) {
+		cohort_sizer_progress(nid, i * COHORT_SIZER_WINDOW);
+		msleep(20);
+	}
+	KUNIT_EXPECT_LT(test, cohort_rightsize_test_direct_share(test), before / 4);
+	/* The end has little to add: no window by itself. */
+	for (i = 0; i < 3; i++)
+		cohort_rightsize_test_window();
+	before = cohort_rightsize_test_direct_share(test);
+	cohort_sizer_ran(nid, 8 * COHORT_SIZER_WINDOW);
+	msleep(20);
+	KUNIT_EXPECT_GE(test, cohort_rightsize_test_direct_share(test), before);
+}
+
 /* What kswapd tells of after sizing was switched off moves no marks. */
 static void cohort_rightsize_test_late(struct kunit *test)
 {
@@ -90,6 +149,7 @@ static void cohort_rightsize_test_late(struct kunit *test)
 	for (i = 0; i < 100 && cohort_rightsize_test_marks() == stock; i++)
 		cohort_rightsize_test_window();
 	KUNIT_EXPECT_NE_MSG(test, cohort_rightsize_test_marks(), stock, "the gap is moved");
+	cohort_rightsize_test_widest(test);
 	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
 	cohort_sizer_note(COHORT_SIZER_WINDOW);
 	msleep(100);
@@ -137,8 +197,12 @@ static void cohort_rightsize_test_boost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_MIN), 100);
 	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_LOW), 637);
 	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_HIGH), 662);
+	/* Nor does it keep a process from compaction that would spare it from reclaim. */
+	atomic_long_set(&zone->vm_stat[NR_FREE_PAGES], 200);
+	KUNIT_EXPECT_TRUE(test, compaction_suitable(zone, 3, 0));
 	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(false), 0);
 	KUNIT_EXPECT_EQ(test, cohort_own_mark(zone, WMARK_MIN), 612);
+	KUNIT_EXPECT_FALSE(test, compaction_suitable(zone, 3, 0));
 	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
 }
 
@@ -367,6 +431,7 @@ static void cohort_rightsize_test_working_set(struct kunit *test)
 
 static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_toggle),
+	KUNIT_CASE(cohort_rightsize_test_long_run),
 	KUNIT_CASE(cohort_rightsize_test_late),
 	KUNIT_CASE(cohort_rightsize_test_aim),
 	KUNIT_CASE(cohort_rightsize_test_boost),
