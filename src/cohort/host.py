@@ -1,5 +1,6 @@
 """Programs of the host: are they there, run them, what version are they; and small file habits."""
 
+import errno
 import hashlib
 import json
 import logging
@@ -10,14 +11,14 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import cache
 from pathlib import Path
 from threading import Event, get_native_id
 from typing import IO, Any
 
-from cohort.errors import MissingTool, Stopped
+from cohort.errors import MissingTool, Stopped, from_oserror
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +157,13 @@ def run(
     )
 
 
+def check_room(done: subprocess.CompletedProcess[str], written: Path) -> None:
+    """HostError if a program says that the disk was full while it wrote this file."""
+    said = "No space left on device"
+    if done.returncode and said in done.stderr:
+        raise from_oserror(OSError(errno.ENOSPC, said, str(written)))
+
+
 @cache
 def version(program: str) -> str:
     """The first line of `program --version`, or an empty string if it is not there."""
@@ -265,6 +273,20 @@ def lock(path: Path, *, shared: bool = False, stop: Event | None = None) -> Iter
     with path.open("w") as file:
         wait_for_lock(file, LOCK_SH if shared else LOCK_EX, path, stop or Event())
         yield
+
+
+@contextmanager
+def lock_directory(directory: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold a directory by a lock of its own, which needs no file and so no right to write there; a
+    wait is told as for `lock`. On a file system without such locks nothing is held. OSError if it
+    cannot be opened."""
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):
+            wait_for_lock(file, LOCK_SH if shared else LOCK_EX, directory, Event())
+        yield
+    finally:
+        os.close(file)
 
 
 def wait_for_lock(file: IO[str] | int, how: int, path: Path, stop: Event) -> None:

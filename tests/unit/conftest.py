@@ -1,8 +1,9 @@
 """What unit tests share: runs with all that they need; and for those of results checkouts with
 runs, or with the records and pages of such."""
 
+import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,15 @@ def prepared(tmp_path: Path, own_out: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def no_tools_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """No guest is booted here, and `make unit` installs no QEMU."""
     monkeypatch.setattr(runs, "_check_tools", lambda *_, **__: None)
+
+
+@pytest.fixture
+def own_level() -> Iterator[None]:
+    """How much is told may be set: it is as before when the test has ended."""
+    logger = logging.getLogger("cohort")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture

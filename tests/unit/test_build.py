@@ -2,18 +2,18 @@
 
 import os
 from collections.abc import Callable
-from fcntl import LOCK_SH
+from fcntl import LOCK_EX, LOCK_SH
 from pathlib import Path
 
 import pytest
 
 from cohort import host
 from cohort.errors import PatchError, UsageError
-from cohort.kernel import build, config, overlay
+from cohort.kernel import build, config, overlay, source
 from cohort.kernel.build import Kernel, KernelSpec
 from cohort.log import Update
 from cohort.suites import selftests
-from tests_support import Outcome, may_lock
+from tests_support import HOOK, Outcome, may_lock
 
 
 def ignore(done: int, total: int) -> None:
@@ -96,6 +96,25 @@ def test_an_overlay_that_changed_is_brought_up_to_date_first(
         assert there == ["now"]
 
 
+def test_half_an_overlay_is_completed_before_a_kernel_is_built(
+    own_out: Path,
+    make_tree: Callable[..., Path],
+    make_series: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kernel of half of it had the id of the whole."""
+    names = ("patches/6.12/series", "patches/6.12/0001-hook.patch")
+    make_series(dict(zip(names, ("0001-hook.patch\n", HOOK), strict=True)))
+    tree = make_tree()
+    monkeypatch.setattr(source, "fetch", lambda update: tree)
+    hooked = tree / "mm/alloc.c"
+    before = hooked.read_text()
+    overlay.apply(tree)
+    hooked.write_text(before)
+    with build.prepared_tree(None, ignore):
+        assert "cohort_alloc" in hooked.read_text()
+
+
 @pytest.fixture
 def fake_make(patched: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], Kernel]:
     """Build a kernel of the tree as if its image were these bytes."""
@@ -165,6 +184,59 @@ def test_the_fetched_tree_is_patched_by_one_command_alone(
     assert cohort("kernel", "patch", *words).code == 6
     assert cohort("kernel", "patch", "--tree", patched, *words).code == 6
     assert free == [not alone, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "shared"), [((), False), (("--revert",), False), (("--dry-run",), True)]
+)
+def test_a_tree_of_the_users_is_changed_by_one_command_alone(
+    words: tuple[str, ...],
+    shared: bool,
+    make_tree: Callable[..., Path],
+    cohort: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two commands wrote into it at a time, and a kernel was built meanwhile."""
+    seen: list[tuple[bool, bool]] = []
+
+    def look(tree: Path, dry_run: bool) -> None:
+        seen.append((may_lock(tree, LOCK_SH), may_lock(tree, LOCK_EX)))
+        raise PatchError("seen")
+
+    for name in ("apply", "revert"):
+        monkeypatch.setattr(overlay, name, look)
+    tree = make_tree()
+    assert cohort("kernel", "patch", "--tree", tree, *words).code == 6
+    assert seen == [(shared, False)]
+    assert may_lock(tree, LOCK_EX)
+
+
+def test_a_tree_of_the_users_is_held_while_it_is_built(patched: Path, own_out: Path) -> None:
+    """And not the fetched one, which another command may change."""
+    (own_out / "kernel").mkdir(parents=True)
+    with build.prepared_tree(patched, ignore), build.prepared_tree(patched, ignore):
+        assert (may_lock(patched, LOCK_SH), may_lock(patched, LOCK_EX)) == (True, False)
+        assert may_lock(own_out / "kernel" / "tree.lock", LOCK_EX)
+    assert may_lock(patched, LOCK_EX)
+
+
+def test_the_fetched_tree_is_held_also_against_its_name(patched: Path, own_out: Path) -> None:
+    """`--tree out/kernel/linux-6.12` is the same tree."""
+    with build.prepared_tree(None, ignore):
+        assert not may_lock(patched, LOCK_EX)
+        assert not may_lock(own_out / "kernel" / "tree.lock", LOCK_EX)
+
+
+@pytest.mark.parametrize("name", ["gone", "linux"])
+def test_a_tree_of_which_nothing_is_built_has_no_directory(
+    name: str, own_out: Path, make_tree: Callable[..., Path], cohort: Callable[..., Outcome]
+) -> None:
+    """`clean` knows none in which make was not called."""
+    tree = make_tree().with_name(name)
+    done = cohort("kernel", "build", "--tree", tree)
+    said = "has no Cohort" if name == "linux" else "is not a kernel tree"
+    assert (done.code, f"{tree} {said}" in done.stderr) == (2, True), done.stderr
+    assert not (own_out / "kernel").exists()
 
 
 def test_a_tree_without_cohort_says_what_puts_it_on(

@@ -1,9 +1,11 @@
 """Files that are written whole, and what is no file."""
 
+import errno
 import os
 import threading
 from fcntl import LOCK_EX, LOCK_SH
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -175,6 +177,35 @@ def test_a_lock_that_is_free_is_had_at_once_and_in_silence(tmp_path: Path, told:
     with host.lock(path, stop=threading.Event()):
         assert not may_lock(path, LOCK_SH)
     assert told == []
+
+
+def test_a_directory_is_held_without_a_file_in_it(tmp_path: Path, told: list[str]) -> None:
+    """As on a read-only disk."""
+    tmp_path.chmod(0o555)
+    with host.lock_directory(tmp_path, shared=True), host.lock_directory(tmp_path, shared=True):
+        assert not may_lock(tmp_path, LOCK_EX)
+    with host.lock_directory(tmp_path):
+        assert not may_lock(tmp_path, LOCK_SH)
+    assert may_lock(tmp_path, LOCK_EX)
+    assert (list(tmp_path.iterdir()), told) == ([], [])
+
+
+def test_a_file_system_without_locks_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(host, "flock", refuse)
+    with host.lock_directory(tmp_path):
+        pass
+    with pytest.raises(FileNotFoundError), host.lock_directory(tmp_path / "gone"):
+        pass
+
+
+@pytest.mark.parametrize(("code", "said"), [(0, "No space left on device"), (1, "no mercy")])
+def test_a_program_that_found_room_is_no_failure_of_the_disk(code: int, said: str) -> None:
+    host.check_room(CompletedProcess(["mke2fs"], code, "", said), Path("image"))
 
 
 def test_a_tree_is_known_by_names_modes_links_and_empty_directories(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Putting an overlay and patches on a tree, and taking them off."""
 
+import errno
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from cohort import host
 from cohort.errors import PatchError, UsageError
 from cohort.kernel import overlay
-from tests_support import ALLOC_C, Outcome, snapshot
+from tests_support import ALLOC_C, Outcome, git, snapshot
 
 HOOK = """\
 The slow path asks Cohort first.
@@ -229,6 +231,179 @@ def test_edits_in_the_tree_are_not_lost(make_tree: MakeTree, series: Path) -> No
     with pytest.raises(PatchError, match=r"core\.c was edited"):
         overlay.revert(tree)
     assert edited.read_text() == "int cohort = 1;\n"
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], AbstractContextManager[None]]:
+    """A command that ends in the block when it comes to put this file into its place."""
+
+    @contextmanager
+    def at(file: Path) -> Iterator[None]:
+        replace = Path.replace
+
+        def fail(self: Path, target: Path) -> Path:
+            if target == file:
+                raise OSError(errno.EIO, "Input/output error", str(target))
+            return replace(self, target)
+
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="Input/output"):
+            patch.setattr(Path, "replace", fail)
+            yield
+
+    return at
+
+
+Killed = Callable[[Path], AbstractContextManager[None]]
+FILES = ("mm/cohort/Makefile", "mm/cohort/core.c", "mm/Makefile", "mm/alloc.c")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_an_apply_that_was_killed_is_completed(
+    file: str, make_tree: MakeTree, series: Path, killed: Killed
+) -> None:
+    """It said `already applied` of a tree with one of two files patched."""
+    whole, tree = make_tree(name="whole"), make_tree()
+    before = snapshot(tree)
+    overlay.apply(whole)
+    with killed(tree / file):
+        overlay.apply(tree)
+    assert overlay.applied_id(tree) is None
+    assert overlay.apply(tree, dry_run=True).action == "would apply"
+    assert overlay.apply(tree).action == "completed"
+    assert snapshot(tree) == snapshot(whole)
+    assert overlay.applied_id(tree) == overlay.load_series().id
+    assert overlay.apply(tree).action == "already applied"
+    overlay.revert(tree)
+    assert snapshot(tree) == before
+
+
+def test_files_that_git_put_back_are_patched_again(make_tree: MakeTree, series: Path) -> None:
+    """Git leaves `.cohort` and new files where they are."""
+    tree = make_tree()
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "base")
+    overlay.apply(tree)
+    after = snapshot(tree / "mm")
+    git(tree, "reset", "-q", "--hard")
+    assert "cohort_alloc" not in (tree / "mm/alloc.c").read_text()
+    assert overlay.apply(tree).action == "completed"
+    assert snapshot(tree / "mm") == after
+
+
+def test_a_patched_file_that_was_edited_is_told_with_what_puts_it_back(
+    make_tree: MakeTree, series: Path
+) -> None:
+    tree = make_tree()
+    overlay.apply(tree)
+    edited = tree / "mm/alloc.c"
+    edited.write_text("int edited;\n")
+    before = snapshot(tree)
+    with pytest.raises(PatchError, match=r"alloc\.c was edited") as caught:
+        overlay.apply(tree)
+    assert snapshot(tree) == before
+    assert f": cp {tree}/.cohort/original/mm/alloc.c {edited}" in (caught.value.hint or "")
+    shutil.copy(tree / ".cohort/original/mm/alloc.c", edited)
+    assert overlay.apply(tree).action == "completed"
+
+
+def change(series: Path) -> None:
+    """Another state of the series: a file is new, one is gone, one differs; a hook is gone."""
+    (series / "kernel/mm/cohort/core.c").rename(series / "kernel/mm/cohort/new.c")
+    (series / "kernel/mm/cohort/Makefile").write_text("obj-y += new.o\n")
+    (series / "patches/6.12/0001-build.patch").write_text(BUILD.replace("cohort/", "cohort.o"))
+    (series / "patches/6.12/series").write_text("0001-build.patch\n")
+
+
+UPDATED = ("mm/cohort/Makefile", "mm/cohort/new.c", "mm/Makefile", "mm/alloc.c")
+
+
+@pytest.mark.parametrize("file", UPDATED)
+@pytest.mark.parametrize("then", ["complete", "revert", "go back", "revert, killed"])
+def test_an_update_that_was_killed_is_no_edit(
+    file: str, then: str, make_tree: MakeTree, series: Path, killed: Killed
+) -> None:
+    """Files of the state before were taken for edits of the user's, or stayed for ever."""
+    tree = make_tree()
+    before = snapshot(tree)
+    overlay.apply(tree)
+    shutil.copytree(series, series.with_name("first"))
+    change(series)
+    with killed(tree / file):
+        overlay.apply(tree)
+    assert overlay.applied_id(tree) is None
+    if then == "go back":
+        shutil.rmtree(series)
+        series.with_name("first").rename(series)
+    if then in ("complete", "go back"):
+        whole = make_tree(name="whole")
+        overlay.apply(whole)
+        assert overlay.apply(tree).action == ("completed" if then == "complete" else "updated")
+        assert snapshot(tree / "mm") == snapshot(whole / "mm")
+        assert overlay.apply(tree).action == "already applied"
+    elif then == "revert, killed" and file != "mm/alloc.c":
+        with killed(tree / "mm/alloc.c"):
+            overlay.revert(tree)
+    assert overlay.revert(tree).action == "reverted"
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_revert_that_was_killed_is_no_edit(
+    again: bool, make_tree: MakeTree, series: Path, killed: Killed
+) -> None:
+    """Of a file that it had put back the original was gone, and nothing told what it is."""
+    tree = make_tree()
+    before = snapshot(tree)
+    overlay.apply(tree)
+    after = snapshot(tree)
+    with killed(tree / "mm/alloc.c"):
+        overlay.revert(tree)
+    assert "cohort" not in (tree / "mm/Makefile").read_text()
+    if again:
+        assert overlay.apply(tree).action == "completed"
+        assert snapshot(tree) == after
+    assert overlay.revert(tree).action == "reverted"
+    assert snapshot(tree) == before
+
+
+def test_a_full_disk_while_originals_are_kept_leaves_the_tree(
+    make_tree: MakeTree, series: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = make_tree()
+    before = snapshot(tree)
+
+    def full(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:9])
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(shutil, "copy2", full)
+        overlay.apply(tree)
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("names", ["", "0001-build.patch\n"])
+def test_a_copy_that_no_state_names_is_no_original(
+    names: str, make_tree: MakeTree, series: Path
+) -> None:
+    """Half of it was what a full disk had left, and `--revert` put that into the tree."""
+    tree = make_tree()
+    before = snapshot(tree)
+    listed = series / "patches/6.12/series"
+    both = listed.read_text()
+    if names:
+        listed.write_text(names)
+        overlay.apply(tree)
+    left = tree / ".cohort/original/mm/alloc.c"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_text("half")
+    assert overlay.original(tree, "mm/alloc.c") == tree / "mm/alloc.c"
+    listed.write_text(both)
+    overlay.apply(tree)
+    assert "cohort_alloc" in (tree / "mm/alloc.c").read_text()
+    overlay.revert(tree)
+    assert snapshot(tree) == before
 
 
 def test_a_file_of_the_tree_is_never_overwritten(make_tree: MakeTree, series: Path) -> None:

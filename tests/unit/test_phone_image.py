@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -200,3 +201,15 @@ def test_full_disk_is_a_host_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(storage, "_populate", full)
     with pytest.raises(HostError, match="disk is full"):
         storage.build_storage(_small(), tmp_path)
+
+
+def test_a_disk_that_is_full_when_the_image_is_written_is_a_host_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with 5, as if something had not compiled."""
+    said = "mke2fs: No space left on device while populating file system\n"
+    monkeypatch.setattr(host, "need", Path)
+    monkeypatch.setattr(host, "run", lambda words, env: CompletedProcess(words, 1, "", said))
+    with pytest.raises(HostError, match=r"the disk is full: .*\.part") as caught:
+        storage.build_storage(_small(), tmp_path)
+    assert "cohort clean" in (caught.value.hint or "")

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from cohort import host, kept
-from cohort.errors import HostError, MissingTool, Skipped, UsageError
+from cohort.errors import BuildError, CohortError, HostError, MissingTool, Skipped, UsageError
 from cohort.phone import programs as phone_programs
 from cohort.suites import root
 from made_suites import SUITE, TWO
@@ -20,6 +20,7 @@ class Host:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, mounts: Path, **codes: int) -> None:
         self.calls: list[list[str]] = []
         self.codes = codes
+        self.said = ""
         monkeypatch.setattr(kept, "MOUNTS", mounts)
         monkeypatch.setattr(root, "codename", lambda: "bookworm")
         monkeypatch.setattr(phone_programs, "versions", lambda names: [*names])
@@ -34,7 +35,7 @@ class Host:
             Path(words[-1]).mkdir()
         if words[0] == "mke2fs":
             Path(words[-2]).touch()
-        return CompletedProcess(words, self.codes.get(words[0], 0), "", "")
+        return CompletedProcess(words, self.codes.get(words[0], 0), "", self.said)
 
 
 @pytest.fixture
@@ -190,6 +191,25 @@ def test_an_image_is_made_again_for_all_that_is_in_it(
     assert root.image([tree], (), 64) == first
     change(tree)
     assert root.image([tree], (), 64) != first
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [("No space left on device", HostError), ("Filesystem too small", BuildError)],
+)
+def test_a_full_disk_is_told_from_an_image_that_cannot_be_made(
+    said: str,
+    error: type[CohortError],
+    own_out: Path,
+    mounts: Path,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called = Host(monkeypatch, mounts, mke2fs=1)
+    called.said = f"mke2fs: {said}"
+    with pytest.raises(error) as caught:
+        root.image([tree], (), 64)
+    assert ("cohort clean" in str(caught.value)) == (error is HostError)
 
 
 def test_links_are_brought_as_what_they_lead_to(

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,9 +171,11 @@ def build(spec: KernelSpec, update: Update) -> Kernel:
     """
     arch = find_arch(spec.arch)
     requests = config.merge(spec.configs)
-    out = paths.made("kernel", spec.name)
-    with prepared_tree(spec.tree, update) as (tree, tree_id), host.lock(out / "build.lock"):
+    with prepared_tree(spec.tree, update) as (tree, tree_id), ExitStack() as held:
         check_patched(tree, requests)
+        # Not before: a directory in which nothing was built is one that `clean` does not know.
+        out = paths.made("kernel", spec.name)
+        held.enter_context(host.lock(out / "build.lock"))
         content = host.digest(tree_id, config.render(requests), host.version(arch.cc), arch.name)
         stamp = out / "cohort.stamp"
         image = out / arch.image
@@ -220,9 +222,17 @@ def _keep(image_id: str, image: Path, configuration: Path) -> Path:
     return kept
 
 
-def held_tree(*, shared: bool) -> AbstractContextManager[None]:
-    """Hold the fetched source tree: shared to read it, alone to change it."""
-    return host.lock(paths.made("kernel") / "tree.lock", shared=shared)
+@contextmanager
+def held_tree(tree: Path, *, own: bool, shared: bool) -> Iterator[None]:
+    """Hold a source tree, the user's own or the fetched one: shared to read it, alone to change it.
+    UsageError for one that is none."""
+    source.read_release(tree)
+    with ExitStack() as held:
+        if not own:
+            # One more than the tree's own lock, as a newer source takes the place of the directory.
+            held.enter_context(host.lock(paths.made("kernel") / "tree.lock", shared=shared))
+        held.enter_context(host.lock_directory(tree, shared=shared))
+        yield
 
 
 @contextmanager
@@ -233,17 +243,17 @@ def prepared_tree(own: Path | None, update: Update) -> Iterator[tuple[Path, str]
     Kernels of several variants are built from it at a time; it is brought up to date alone.
     """
     if own is not None:
-        with held_tree(shared=True):
-            tree = source.for_make(own)
+        tree = source.for_make(own)
+        with held_tree(tree, own=True, shared=True):
             yield tree, host.digest(str(source.read_release(tree)), identity.identify(tree))
         return
     tree = source.fetch(update)
     while True:
-        with held_tree(shared=True):
+        with held_tree(tree, own=False, shared=True):
             if overlay.applied_id(tree) == overlay.load_series().id:
                 yield tree, host.digest(str(source.read_release(tree)), overlay.load_series().id)
                 return
-        with held_tree(shared=False):
+        with held_tree(tree, own=False, shared=False):
             overlay.apply(tree)
 
 

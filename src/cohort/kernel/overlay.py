@@ -5,13 +5,15 @@ which a hunk finds its place, the same on every tree, and `variants` those by wh
 another form. Everything is looked at first, and only a
 whole success is staged and then written: a hunk that is refused leaves the tree as it was. What was
 there before is kept in `.cohort/` inside the tree, so taking Cohort off restores it to the byte.
+What a command that was killed left half done the next one finishes. Callers hold the tree alone to
+change it (`build.held_tree`).
 """
 
 import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from cohort import host, paths
@@ -21,6 +23,7 @@ from cohort.kernel.hunks import Hunk, Landing, Refusal
 from cohort.kernel.variants import Variant
 
 STATE = ".cohort"
+NOTHING_TO_DO = "already applied"
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,19 @@ class Report:
 @dataclass(frozen=True)
 class State:
     """What `.cohort/state.json` remembers. `made` and `changed` map files to their new content's
-    SHA-256; `directories` were created by us."""
+    SHA-256; `directories` were created by us. `earlier` maps them to the other contents in which a
+    command that did not end may have left them."""
 
     id: str
     made: dict[str, str]
     changed: dict[str, str]
     directories: list[str]
+    earlier: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """All files of ours, and their content's SHA-256."""
+        return self.made | self.changed
 
 
 def load_series(overlay: Path | None = None, patches: Path | None = None) -> Series:
@@ -95,19 +105,20 @@ def load_series(overlay: Path | None = None, patches: Path | None = None) -> Ser
 
 
 def apply(tree: Path, series: Series | None = None, *, dry_run: bool = False) -> Report:
-    """Put the series on the tree, or bring an older one on it up to date.
+    """Put the series on the tree, bring an older one on it up to date, or complete this one where
+    a file lacks it: an earlier command was killed, or git put the file back.
 
     Files whose content stays keep their time, so a build after it compiles only what changed.
-    Raises PatchError if a hunk has no place of its own; the tree is then untouched. A dry run
-    tells of such hunks in its report instead, beside those that do have a place.
+    Raises PatchError if a hunk has no place of its own, or a file of ours was edited since; the
+    tree is then untouched. A dry run tells of such hunks in its report instead, beside those that
+    do have a place.
     """
     series = series or load_series()
     release = _supported(tree)
     state = read_state(tree)
-    report = Report("applied" if state is None else "updated", release)
+    report = Report(_action(tree, series, state), release)
     report.files, report.patches = len(series.files), len(series.names)
-    if state is not None and state.id == series.id:
-        report.action = "already applied"
+    if report.action == NOTHING_TO_DO:
         return report
     _refuse_edited(tree, state)
     _refuse_taken(tree, series, state)
@@ -118,11 +129,21 @@ def apply(tree: Path, series: Series | None = None, *, dry_run: bool = False) ->
         return report
     if report.refused:
         raise report.error()
-    # Staged on the tree's own file system: a full disk shows here, and what follows are renames.
+    # On the tree's own file system: a full disk shows here, or where originals are kept. What
+    # follows are renames.
     with tempfile.TemporaryDirectory(prefix=".cohort-stage-", dir=tree) as name:
         stage(tree, Path(name), series, texts)
         _install(tree, Path(name), series, list(texts), state)
     return report
+
+
+def _action(tree: Path, series: Series, state: State | None) -> str:
+    """What putting the series on the tree does."""
+    if state is None:
+        return "applied"
+    if state.id != series.id:
+        return "updated"
+    return NOTHING_TO_DO if _is_whole(tree, state) else "completed"
 
 
 def patched(tree: Path, series: Series) -> tuple[dict[str, list[str]], list[Landing]]:
@@ -146,22 +167,43 @@ def revert(tree: Path, *, dry_run: bool = False) -> Report:
     _refuse_edited(tree, state)
     if not dry_run:
         _remove(tree, state.made, state.directories)
-        for file in state.changed:
-            _move(tree / STATE / "original" / file, tree / file)
+        # Not before: on a full disk what was removed has made room for it.
+        _write_state(tree, replace(state, earlier=_earlier(tree, state)))
+        _put_back(tree, state.changed)
+        # The state goes first: without one, what is left beside it counts for nothing.
+        _state_file(tree).unlink()
         shutil.rmtree(tree / STATE)
     return report
 
 
 def applied_id(tree: Path) -> str | None:
-    """What is on the tree, by content; None for nothing."""
+    """What is on the tree, by content; None for nothing, and where a file lacks what was put on
+    it."""
     state = read_state(tree)
-    return state.id if state else None
+    return state.id if state and _is_whole(tree, state) else None
 
 
 def read_state(tree: Path) -> State | None:
     """What was put on the tree, or None."""
-    path = tree / STATE / "state.json"
+    path = _state_file(tree)
     return State(**json.loads(path.read_text())) if path.is_file() else None
+
+
+def _write_state(tree: Path, state: State) -> None:
+    values = asdict(state)
+    if not state.earlier:
+        del values["earlier"]  # which the lab of an older checkout cannot read
+    host.write_json(_state_file(tree), values)
+
+
+def _state_file(tree: Path) -> Path:
+    return tree / STATE / "state.json"
+
+
+def _is_whole(tree: Path, state: State) -> bool:
+    """Whether the command that wrote the state ended, and each file has what that put into it."""
+    files = state.contents.items()
+    return not state.earlier and all(_digest_or_none(tree / x) == digest for x, digest in files)
 
 
 def _supported(tree: Path) -> source.Release:
@@ -175,9 +217,14 @@ def _supported(tree: Path) -> source.Release:
 
 
 def original(tree: Path, file: str) -> Path:
-    """The file as it was before us, which on a patched tree is the copy we kept."""
-    kept = tree / STATE / "original" / file
-    return kept if kept.is_file() else tree / file
+    """The file as it was before us, which on a patched tree is the copy we kept. A copy that no
+    state names is none: a command that failed may have left it, and the file been edited since."""
+    state, kept = read_state(tree), _kept(tree, file)
+    return kept if state and file in state.changed and kept.is_file() else tree / file
+
+
+def _kept(tree: Path, file: str) -> Path:
+    return tree / STATE / "original" / file
 
 
 def _patch(tree: Path, series: Series, report: Report) -> dict[str, list[str]]:
@@ -234,14 +281,21 @@ def _refuse_edited(tree: Path, state: State | None) -> None:
     """Files of ours that were edited in the tree must not be lost."""
     if state is None:
         return
-    for file, content in (state.made | state.changed).items():
-        path, kept = tree / file, tree / STATE / "original" / file
-        # The original itself is there if an earlier command was killed half way.
-        if path.is_file() and host.digest_file(path) not in (content, _digest_or_none(kept)):
+    for file in state.contents:
+        path, kept = tree / file, _kept(tree, file)
+        if path.is_file() and host.digest_file(path) not in _known(tree, state, file):
+            back = f": cp {kept} {path}" if kept.is_file() else ""
             raise PatchError(
                 f"{path} was edited since Cohort was applied",
-                "save the edit (in kernel/ or in a patch), then put the file back",
+                f"save the edit (in kernel/ or in a patch), then put the file back{back}",
             )
+
+
+def _known(tree: Path, state: State, file: str) -> set[str]:
+    """SHA-256 of each content of a file of ours that is no edit: what was put into it, its
+    original, which git may have put back, and what a command that was killed may have left."""
+    kept = _digest_or_none(_kept(tree, file))
+    return {state.contents[file], *state.earlier.get(file, []), *([kept] if kept else [])}
 
 
 def _digest_or_none(path: Path) -> str | None:
@@ -251,27 +305,57 @@ def _digest_or_none(path: Path) -> str | None:
 def _install(
     tree: Path, staged: Path, series: Series, changed: list[str], old: State | None
 ) -> None:
-    """Write what was staged. The state goes first: an interrupted install can be taken off."""
+    """Write what was staged. The state goes first: an interrupted install can be finished, and
+    taken off."""
     new = State(
         series.id,
-        {str(f): host.digest_file(series.overlay / f) for f in series.files},
+        {str(f): host.digest_file(staged / f) for f in series.files},
         {f: host.digest_file(staged / f) for f in changed},
         sorted({*(old.directories if old else []), *_new_directories(tree, series.files)}),
     )
-    (tree / STATE).mkdir(exist_ok=True)
-    for name in changed:
-        kept = tree / STATE / "original" / name
-        if not kept.is_file():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(tree / name, kept)
-    host.write_json(tree / STATE / "state.json", vars(new))
-    for name in [*new.made, *changed]:
+    _begin(tree, new, old)
+    for name in new.contents:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         _move(staged / name, tree / name)
     if old is not None:
         _remove(tree, old.made.keys() - new.made.keys(), [])
-        for name in old.changed.keys() - new.changed.keys():
-            _move(tree / STATE / "original" / name, tree / name)
+        _put_back(tree, {x: old.changed[x] for x in old.changed.keys() - new.changed.keys()})
+        _write_state(tree, new)
+
+
+def _begin(tree: Path, new: State, old: State | None) -> None:
+    """Keep the originals, and write the state that holds until the new one is all there: with the
+    files of the old one, too. After an error, such as of a full disk, the tree is as it was."""
+    state = new
+    if old is None:
+        shutil.rmtree(tree / STATE, ignore_errors=True)
+    else:
+        made, changed = old.made | new.made, old.changed | new.changed
+        state = State(new.id, made, changed, new.directories, _earlier(tree, old))
+    try:
+        (tree / STATE).mkdir(exist_ok=True)
+        for name in new.changed:
+            _keep(tree, name)
+        _write_state(tree, state)
+    except BaseException:
+        if old is None:
+            shutil.rmtree(tree / STATE, ignore_errors=True)
+        raise
+
+
+def _keep(tree: Path, name: str) -> None:
+    """Copy a file that we change, unless that was done: whole, or not at all."""
+    kept = _kept(tree, name)
+    if original(tree, name) != kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with host.replacing(kept) as part:
+            shutil.copy2(tree / name, part)
+
+
+def _earlier(tree: Path, state: State) -> dict[str, list[str]]:
+    """By file the SHA-256 of each content that it may have while another state takes the place of
+    this one."""
+    return {file: sorted(_known(tree, state, file)) for file in state.contents}
 
 
 def _new_directories(tree: Path, files: tuple[Path, ...]) -> Iterator[str]:
@@ -289,6 +373,15 @@ def _remove(tree: Path, files: Iterable[str], dirs: list[str]) -> None:
         path = tree / directory
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
+
+
+def _put_back(tree: Path, changed: Mapping[str, str]) -> None:
+    """Put the originals of these files in their places. One that is kept no more is there already
+    where a command was killed; OSError if the file has our content all the same."""
+    for file, content in changed.items():
+        kept = _kept(tree, file)
+        if kept.is_file() or _digest_or_none(tree / file) == content:
+            _move(kept, tree / file)
 
 
 def _move(new: Path, target: Path) -> None:

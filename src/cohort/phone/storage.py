@@ -116,6 +116,7 @@ def _make(
             shutil.copytree(opt, root, dirs_exist_ok=True)
         _set_modes(root)
         _run(
+            part,
             [mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-U", _UUID],
             ["-O", "^metadata_csum", "-E", f"hash_seed={_UUID},lazy_itable_init=0,root_owner=0:0"],
             ["-d", root, part, f"{size_mb}m"],
@@ -154,13 +155,13 @@ def _pattern(seed: int, block: int) -> bytes:
     return word * (_CHUNK // len(word))
 
 
-def _run(*argv: list[str | Path]) -> None:
+def _run(image: Path, *argv: list[str | Path]) -> None:
+    """Run a program that writes the image; HostError on a full disk, BuildError for all else."""
     words = [word for part in argv for word in part]
     env = {**host.environment(), "E2FSPROGS_FAKE_TIME": str(_EPOCH)}
     done = host.run(words, env=env)
+    host.check_room(done, image)
     if done.returncode:
-        if "No space left" in done.stderr:
-            raise BuildError(f"no space left: {words[0]} {words[-2]}", "free some space")
         raise BuildError(f"{Path(words[0]).name} failed: {done.stderr.strip()}")
 
 
@@ -184,4 +185,4 @@ def _fix_times(root: Path, image: Path, debugfs: Path) -> None:
         + "".join(f"sif {name} {field} 0\n" for name in names for field in extra)
         + "".join(f"sif {name} {field} 0\n" for name in copied for field in ("uid", "gid"))
     )
-    _run([debugfs, "-w", "-f", script, image])
+    _run(image, [debugfs, "-w", "-f", script, image])

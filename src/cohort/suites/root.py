@@ -142,7 +142,7 @@ def image(layers: Sequence[Path], packages: Sequence[str], size_mb: int) -> Path
     directories in its HOME, made once for its content. Of one name the last directory's file is it.
 
     The guest may write to it: each boot has a private view. Raises what `debian` does, MissingTool
-    without mke2fs, and BuildError with its message.
+    without mke2fs, BuildError with its message, and HostError on a full disk.
     """
     tool, root = host.need("mke2fs"), debian(packages)
     key = host.digest(root.name, *map(_digest, layers), str(size_mb))[:16]
@@ -161,6 +161,7 @@ def image(layers: Sequence[Path], packages: Sequence[str], size_mb: int) -> Path
             part.unlink(missing_ok=True)
             words = ["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-d", str(whole)]
             done = host.run([tool, *words, part, f"{size_mb}m"])
+            host.check_room(done, part)
             if done.returncode:
                 raise BuildError(f"mke2fs failed: {done.stderr.strip()}")
             part.replace(made)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -90,7 +89,7 @@ def patch(
         own = tree is not None
         tree = tree or source.fetch(board.task("unpacking the kernel source, MiB"))
         reads = dry_run or compiles or counts
-        with nullcontext() if own else builder.held_tree(shared=reads):
+        with builder.held_tree(tree, own=own, shared=reads):
             if counts:
                 found = frozen.report(tree, overlay.load_series())
                 told |= asdict(found)
