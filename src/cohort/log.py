@@ -40,6 +40,19 @@ def setup(verbosity: int) -> None:
     root.propagate = False
 
 
+def tell(line: str) -> None:
+    """Print a line on stderr as it is, unless only warnings are wanted. A record would be folded,
+    and a path is there to be copied."""
+    if not _quiet():
+        print(line, file=sys.stderr, flush=True)
+
+
+def _quiet() -> bool:
+    """Whether only warnings and errors are wanted. The level that was set counts: without `setup`,
+    as in a test, all is told."""
+    return logging.getLogger("cohort").level > logging.INFO
+
+
 class Board:
     """Several pieces of work under way at once, each with its bar or its lines."""
 
@@ -61,8 +74,8 @@ class Board:
 
 @contextmanager
 def progress() -> Iterator[Board]:
-    """A board for the time of the work."""
-    if not console.is_terminal or console.is_dumb_terminal:
+    """A board for the time of the work; without bars where they cannot be drawn, or with -q."""
+    if _quiet() or not console.is_terminal or console.is_dumb_terminal:
         yield Board(None)
         return
     with Progress(
@@ -78,7 +91,7 @@ def progress() -> Iterator[Board]:
 
 
 def line_writer(title: str) -> Update:
-    """Progress for a log file: a line every LINE_EVERY_S seconds, and one at the end.
+    """Progress for a log file: a line every LINE_EVERY_S seconds, and one at the end; none with -q.
 
     A piece of work may have several parts (fetch, then build): counting from below starts anew.
     """
@@ -94,6 +107,6 @@ def line_writer(title: str) -> Update:
         if ended or (not finished and now - last < LINE_EVERY_S):
             return
         last, ended = now, finished
-        print(f"{title}: {done}/{total or '?'}", file=sys.stderr, flush=True)
+        tell(f"{title}: {done}/{total or '?'}")
 
     return update

@@ -25,6 +25,7 @@ def with_hint(message: str) -> tuple[str, str | None]:
     return said, f"did you mean {meant}" if meant else None
 
 
+SUFFIX = ".toml"
 SHORT = 12
 """As many names can be read in a hint."""
 ANYHOW = 0.3
@@ -40,6 +41,14 @@ def of_many(name: str, known: Sequence[str], listed: str) -> str:
     return f"all {len(known)}: {listed}{f'; the nearest is {nearest[0]}' if nearest else ''}"
 
 
+def no_file(path: Path, directory: Path) -> str:
+    """A hint for a path without a file: the file beside it that may be meant, or what `of_many`
+    says of the names in `directory`, whose files need no path."""
+    beside = sorted(str(file) for file in path.parent.glob(f"*{SUFFIX}"))
+    names = sorted(file.stem for file in directory.glob(f"*{SUFFIX}"))
+    return near(str(path), beside) or of_many(path.stem, names, f"ls {directory}")
+
+
 def find(
     kind: str, name_or_path: str, directory: Path, known: list[str], listed: str | None = None
 ) -> Path:
@@ -48,11 +57,11 @@ def find(
     Raises UsageError naming the `kind` and the closest of the `known` names; if none is close, all
     or, of many, what lists them: the command `listed`, or where they lie.
     """
-    if name_or_path.endswith(".toml") or "/" in name_or_path:
+    if name_or_path.endswith(SUFFIX) or "/" in name_or_path:
         return Path(name_or_path)
     if name_or_path not in known:
         raise UsageError(
             f"no {kind} named {name_or_path!r}",
             of_many(name_or_path, known, listed or f"ls {directory}"),
         )
-    return directory / f"{name_or_path}.toml"
+    return directory / f"{name_or_path}{SUFFIX}"

@@ -251,7 +251,11 @@ def _area_problem(word: str, value: str) -> str | None:
         return f"{word}: not a size with K, M or G, perhaps with @ and an address"
     for what, number in zip(("the size", "the address"), found, strict=True):
         if number is not None and number % PAGEBLOCK:
-            return f"{word}: {what} is not a multiple of a pageblock, {PAGEBLOCK // MIB}M"
+            meant = f"{-(-number // PAGEBLOCK) * PAGEBLOCK // MIB}M"
+            return (
+                f"{word}: {what} is not a multiple of a pageblock, {PAGEBLOCK // MIB}M;"
+                f" did you mean {meant}?"
+            )
     return None
 
 

@@ -3,6 +3,7 @@
 import errno
 import mmap
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 from cohort.errors import HostError, Skipped
@@ -10,6 +11,12 @@ from cohort.errors import HostError, Skipped
 SYSFS = "sys/kernel/mm/cohort"
 AREA_PARTS = ("free", "cache", "client", "lent", "other")
 """What the page-cache-preferred area holds; lent memory is part of the other."""
+
+PARTIAL = (
+    f"a copy of a machine wants its /proc and its /{SYSFS}, as root may read them; or its kernel"
+    " has another Cohort than this lab"
+)
+"""What to do about a file that any machine with Cohort has."""
 
 MAX_ORDER = 16
 """Above what any machine's page allocator has."""
@@ -59,6 +66,26 @@ def table(path: Path) -> dict[str, int]:
         return {}
     rows = (line.split() for line in lines)
     return {row[0]: parse(row[1], path) for row in rows if len(row) == 2}
+
+
+def counters(root: Path) -> dict[str, int]:
+    """The counts since its boot of the machine below `root`. HostError where they are not there, or
+    there is none: that nothing happened would be another thing to say."""
+    path = root / "proc/vmstat"
+    if found := table(path):
+        return found
+    raise HostError(f"{path} is not there, or empty", PARTIAL)
+
+
+def free_pieces(root: Path) -> tuple[int, ...]:
+    """Free blocks by order of the machine below `root`, all zones together. HostError where they
+    are not there, or there is no zone."""
+    path = root / "proc/buddyinfo"
+    lines = text(path).splitlines() if path.is_file() else []
+    zones = [[parse(word, path) for word in line.split()[4:]] for line in lines]
+    if any(zones):
+        return tuple(sum(column) for column in zip_longest(*zones, fillvalue=0))
+    raise HostError(f"{path} is not there, or empty", PARTIAL)
 
 
 def nodes(top: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 A bad file is a UsageError "file:line: key: what is wrong".
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -27,13 +28,15 @@ _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
 _ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
 
 
-def read(path: Path, kind: str) -> tuple[str, Table]:
-    """Text and content of a file; `kind` is what a message calls it."""
+def read(path: Path, kind: str, shipped: Path | None = None) -> tuple[str, Table]:
+    """Text and content of a file; `kind` is what a message calls it. Where there is no such file
+    the hint is one of those beside it, or of the `shipped` ones, which are in that directory."""
     try:
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
     except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such {kind} file") from error
+        hint = None if shipped is None else named.no_file(path, shipped)
+        raise UsageError(f"{path}: no such {kind} file", hint) from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -56,7 +59,7 @@ def read_extending(
     The other file is checked first, so that its mistakes are told with its own lines. `children`
     are the files that led here.
     """
-    text, data = read(path, kind)
+    text, data = read(path, kind, shipped)
     parent = data.pop(EXTENDS, None)
     if parent is None:
         return data
@@ -97,7 +100,8 @@ def explain(
     """The first thing wrong. A message of ours may begin with its key: `app.mail: what`.
 
     For a key that `model` does not have, the hint is the nearest that it has somewhere, or one of
-    those that such a file may have `besides`; for a word that is none of a few, the nearest.
+    those that such a file may have `besides`; for a word that is none of a few, the nearest. What
+    stands in the place of a number, a table or a list is told with how that is written.
     """
     problem = _first(error)
     key, what = first_problem(error)
@@ -110,7 +114,29 @@ def explain(
     if problem["type"] == "literal_error":
         words = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
         hint = named.near(str(problem["input"]), words)
+    if problem["type"] in ("model_type", "dict_type"):
+        what = _as_table(problem, _keys_at(model.model_json_schema(), problem["loc"]))
+    if problem["type"] == "list_type":
+        what = _as_list(problem)
     return UsageError(f"{path}:{line}: {shown(key) or kind}: {what}", hint)
+
+
+def _as_table(problem: ErrorDetails, keys: Sequence[str]) -> str:
+    """How a table with these keys is written, in place of what was: the most common is a number
+    without its source."""
+    if not {"value", "source"} <= set(keys):
+        like = f"{{ {keys[0] if keys else 'NAME'} = ... }}"
+        return f"not a valid dictionary, which is a table, as `{like}`"
+    given = problem["input"]
+    value = given if isinstance(given, int | float) and not isinstance(given, bool) else 5
+    return f'a number is `{{ value = {value}, source = "assumed" }}`'
+
+
+def _as_list(problem: ErrorDetails) -> str:
+    """How a list is written, in place of what was: the most common is a text that is alone."""
+    given = problem["input"]
+    one = json.dumps(given, ensure_ascii=False) if isinstance(given, str) else "..."
+    return f"not a valid list, as `[{one}]`"
 
 
 def first_problem(error: ValidationError) -> tuple[list[str | int], str]:

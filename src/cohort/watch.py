@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import count, zip_longest
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +100,9 @@ class Reading:
 
 
 def read(root: Path, t: float) -> Reading:
-    """What the machine below `root`, which has Cohort, says. OSError as files have it."""
-    vm = sysfs.table(root / "proc/vmstat")
+    """What the machine below `root`, which has Cohort, says. OSError as files have it; HostError
+    without the kernel's counters or its free blocks."""
+    vm = sysfs.counters(root)
     top = root / sysfs.SYSFS
     chunks = top / "owned_free"
     page_kb = sysfs.page_kb(root)
@@ -111,7 +112,7 @@ def read(root: Path, t: float) -> Reading:
         owners=(*_regions(top / "region", page_kb), *_sets(top / "cpb", page_kb)),
         area=_area(top / "pcpa"),
         nodes=tuple(map(_node, sysfs.nodes(top / "vnode"))),
-        free=_free(root / "proc/buddyinfo"),
+        free=sysfs.free_pieces(root),
         owned=tuple(sysfs.counts(chunks)) if chunks.is_file() else (),
         kills=vm.get("oom_kill", 0),
         refaults_anon=vm.get("workingset_refault_anon", 0),
@@ -198,15 +199,6 @@ def _area(top: Path) -> dict[str, int]:
 def _node(directory: Path) -> Node:
     kb = {size: sysfs.number(directory / f"{size}_kb") for size in NODE_SIZES}
     return Node(directory.name, kb, sysfs.number(directory / "oom_kills"))
-
-
-def _free(path: Path) -> tuple[int, ...]:
-    """Free blocks by order, all zones of /proc/buddyinfo together."""
-    if not path.is_file():
-        return ()
-    zones = [line.split()[4:] for line in sysfs.text(path).splitlines()]
-    numbers = [[sysfs.parse(word, path) for word in zone] for zone in zones]
-    return tuple(sum(column) for column in zip_longest(*numbers, fillvalue=0))
 
 
 def _new_table(*columns: str) -> Table:

@@ -36,6 +36,11 @@ from tests_support import Outcome
         ("run none --config base,x86_64,lap", "lab"),
         ("run none --append cohort.regoin_order=6", "cohort.region_order"),
         ("run none --append cohort=cpb,regoin", "region"),
+        ("run none --append cohort.pcpa=261M", "262m"),
+        ("run none --append cohort.pcpa=64M@0x40000001", "1026m"),
+        ("tune pcpa --sizes 181", "182m"),
+        ("run none --change maps.cout=5", "maps.count"),
+        ("run none --workload ./phone-2g.tml", "phone-2g"),
     ],
 )
 def test_a_command_with_a_slip(
@@ -72,6 +77,11 @@ PHONE, TRUSTED = "run none --workload camera", "cohort.vnode=a:64M,b:64M,c:rest"
         ("study nosuch", f"all {len(study_names())}: cohort study --list; the nearest is "),
         ("scale nosuch", f"all {len(policy_names())}: ls {paths.POLICIES}; the nearest is none-"),
         ("run none --workload nosuch", f"ls {paths.WORKLOADS}"),
+        ("run none --workload nosuch.toml", f"ls {paths.WORKLOADS}"),
+        ("run nosuch.toml", f"ls {paths.POLICIES}"),
+        ("study nosuch.toml", f"ls {paths.STUDIES}"),
+        ("run none --change =5", "like --change maps.count=200"),
+        ("results add foo", "cohort results add foo --last"),
     ],
 )
 @pytest.mark.usefixtures("own_out")
@@ -137,6 +147,62 @@ def test_a_file_with_a_slip(load: Load, text: str, where: str, meant: str, tmp_p
         load(str(path))
     assert caught.value.message.startswith(f"{path}:{where}") or where in caught.value.message
     assert caught.value.hint == f"did you mean {meant}?"
+
+
+def test_a_path_with_a_slip_is_told_with_the_file_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "my-phone.toml").write_text('extends = "phone-2g"\n')
+    with pytest.raises(UsageError, match="no such workload file") as caught:
+        load_workload(str(tmp_path / "my-phnoe.toml"))
+    assert caught.value.hint == f"did you mean {tmp_path / 'my-phone.toml'}?"
+    with pytest.raises(UsageError, match="no such workload file") as caught:
+        load_workload(str(tmp_path / "gone" / "phone-2g.toml"))
+    assert caught.value.hint == "did you mean phone-2g?"
+
+
+@pytest.mark.parametrize(
+    ("load", "text", "said"),
+    [
+        (
+            load_workload,
+            'extends = "phone-2g"\n[time]\nhome_ms = 5\n',
+            '3: time.home_ms: a number is `{ value = 5, source = "assumed" }`',
+        ),
+        (
+            load_workload,
+            'extends = "phone-2g"\n[time]\nhome_ms = "7"\n',
+            '3: time.home_ms: a number is `{ value = 5, source = "assumed" }`',
+        ),
+        (
+            load_workload,
+            'extends = "phone-2g"\ntime = 5\n',
+            "2: time: not a valid dictionary, which is a table, as `{ foreground_ms = ... }`",
+        ),
+        (
+            load_policy,
+            'title = "t"\nsysctl = 5\n',
+            "2: sysctl: not a valid dictionary, which is a table, as `{ NAME = ... }`",
+        ),
+        (
+            load_policy,
+            'title = "t"\ncmdline = "cohort=region"\n',
+            '2: cmdline: not a valid list, as `["cohort=region"]`',
+        ),
+        (
+            load_policy,
+            'title = "t"\ncmdline = { a = 1 }\n',
+            "2: cmdline: not a valid list, as `[...]`",
+        ),
+    ],
+)
+def test_what_is_no_number_no_table_or_no_list_is_told_with_how_it_is_written(
+    load: Load, text: str, said: str, tmp_path: Path
+) -> None:
+    """Pydantic's words are of Python's types, which none of these files has."""
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load(str(path))
+    assert caught.value.message == f"{path}:{said}"
 
 
 def test_the_nearest_key_is_one_of_the_same_table() -> None:

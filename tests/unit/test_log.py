@@ -35,6 +35,28 @@ def test_a_terminal_that_can_only_print_has_lines(
     assert capsys.readouterr().err == "kernel: 3/3\n"
 
 
+@pytest.mark.usefixtures("own_level")
+@pytest.mark.parametrize(("verbosity", "told"), [(-1, False), (0, True), (1, True)])
+def test_only_warnings_are_wanted(
+    verbosity: int,
+    told: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """On a terminal, which has bars, as in a log file, which has lines."""
+    bars = io.StringIO()
+    terminal = Console(file=bars, force_terminal=True, _environ={"TERM": "xterm"})
+    for console in (terminal, Console(stderr=True)):
+        monkeypatch.setattr(log, "console", console)
+        log.setup(verbosity)
+        with log.progress() as board:
+            board.task("kernel")(3, 3)
+    log.tell("report: /some/where")
+    lines = ["kernel: 3/3", "report: /some/where"] if told else []
+    assert capsys.readouterr().err.splitlines() == lines
+    assert ("kernel" in bars.getvalue()) is told
+
+
 def test_a_board_may_be_shown_within_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """As kernels are built within a comparison. Before rich 14.1 the second was a LiveError."""
     terminal = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"})

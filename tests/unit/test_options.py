@@ -245,6 +245,7 @@ def test_a_number_of_the_workload_is_changed_for_a_run(
         ("maps.count", "--change maps.count: not KEY=NUMBER"),
         ("maps.count=some", "--change maps.count=some: not KEY=NUMBER"),
         ("maps.count=9", "--change maps.count= is there twice, 400 and 9"),
+        ("=5", "--change =5: not KEY=NUMBER"),
     ):
         refused = cohort("run", "none", *words, "--change", word)
         assert refused.code == 2
@@ -256,6 +257,9 @@ def test_a_number_of_the_workload_is_changed_for_a_run(
     [
         ("maps.no=1", "maps.no: there is no such number to change"),
         ("maps.count=-1", "maps.count.value: Input should be greater than or equal to 0"),
+        ("machine.memory_mb=99999999", "value: Input should be less than or equal to 1048576"),
+        ("machine.image_mb=99999999", "value: Input should be less than or equal to 65536"),
+        ("category.browser.trim_pct=101", "value: Input should be less than or equal to 100"),
     ],
 )
 def test_a_change_is_as_the_file_may_be(

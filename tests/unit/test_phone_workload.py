@@ -9,6 +9,7 @@ import pytest
 from cohort import paths
 from cohort.errors import UsageError
 from cohort.phone import limits
+from cohort.phone.schema import MOST_IMAGE_MB
 from cohort.phone.workload import (
     launch_sequence,
     launch_weights,
@@ -16,7 +17,7 @@ from cohort.phone.workload import (
     render_conf,
     workload_names,
 )
-from cohort.policy import load_policy
+from cohort.policy import MOST_MEMORY_MB, load_policy
 from cohort.run_check import check_run
 from cohort.run_spec import RunSpec
 
@@ -277,6 +278,29 @@ def test_numbers_can_be_changed_for_a_run() -> None:
         load_workload("scale", {"scale.tasks": 9})
     with pytest.raises(UsageError, match=r"scale\.step: is less than 2"):
         load_workload("scale", {"scale.step": 1})
+
+
+@pytest.mark.parametrize(
+    ("workload", "key", "most"),
+    [
+        ("phone-2g", "machine.memory_mb", MOST_MEMORY_MB),
+        ("phone-2g", "machine.image_mb", MOST_IMAGE_MB),
+        ("vnode-pressure", "pressure.calm_pct", 100),
+        ("phone-2g", "category.browser.trim_pct", 100),
+    ],
+)
+def test_numbers_of_a_machine_and_parts_of_a_whole_end_somewhere(
+    workload: str, key: str, most: int
+) -> None:
+    assert load_workload(workload, {key: most}).name == workload
+    with pytest.raises(UsageError, match=f"{key}.value: .* less than or equal to {most}$"):
+        load_workload(workload, {key: most + 1})
+
+
+@pytest.mark.parametrize("key", ["lmkd.thrashing_pct", "category.browser.share_pct"])
+def test_what_may_be_more_than_the_whole_has_no_such_end(key: str) -> None:
+    """Refaults may be more than the file cache, and shares are weights."""
+    assert load_workload("phone-2g", {key: 150}).name == "phone-2g"
 
 
 @pytest.mark.parametrize("kind", ["exit", "throughput", "bench", "orders", "scale"])

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -189,6 +190,16 @@ def test_compare_prints_a_table_and_says_where_the_report_is(
     assert f"cohort {' '.join(argv)}" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("out", "no_guest", "own_level")
+def test_a_quiet_command_says_nothing_of_what_went_well(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = ("none", "--report", tmp_path / "r.html", "--perfetto", tmp_path / "t.pftrace")
+    assert cohort(monkeypatch, "-q", "compare", *words) == 0
+    printed = capsys.readouterr()
+    assert ("buffer_order8_share" in printed.out, printed.err) == (True, "")
+
+
 @pytest.mark.usefixtures("no_guest")
 def test_report_last_finds_the_last_comparison(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, out: Path
@@ -234,6 +245,33 @@ def test_report_refuses_runs_that_do_not_belong_together(
     assert cohort(monkeypatch, "report", small, large) == 2
     assert "runs differ in memory_mb" in capsys.readouterr().err
     assert cohort(monkeypatch, "report", small, large, "--force") == 0
+
+
+def test_the_page_says_of_each_run_what_it_was_on(tmp_path: Path) -> None:
+    """Of runs that --force puts on one page the first one's phone is not that of the rest."""
+    other: dict[str, Any] = {"workload": "phone-8g", "launches": 19, "memory_mb": 8192, "cpus": 8}
+    paths = [make_run(tmp_path, "none"), make_run(tmp_path, "region", arch="arm64", **other)]
+    page = render_report([measure(RunDir(path)) for path in paths], "x")
+    assert "<title>Cohort: none, region on phone-2g and phone-8g</title>" in page
+    assert "20 and 19 launches, seed 1, 2048 and 8192 MiB, 2 and 8 CPUs" in page
+    assert "memory_mb 2048 (none), 8192 (region)" in page
+    _, _, origin = page.partition("Where the numbers come from")
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", x) for x in origin.split("<tr>")[1:4]]
+    head = ["workload", "launches", "MiB", "CPUs", "machine", "bytes a page"]
+    assert rows[0][3:9] == head
+    assert rows[1][3:9] == ["phone-2g", "20", "2048", "2", "x86_64", "4096"]
+    assert rows[2][3:9] == ["phone-8g", "19", "8192", "8", "arm64", "4096"]
+
+
+def test_pieces_have_the_size_that_they_have_with_each_runs_pages(tmp_path: Path) -> None:
+    small = measure(RunDir(make_run(tmp_path, "none")))
+    large = measure(RunDir(make_run(tmp_path, "region", page_size=16384)))
+    one, both = draw_all([large]), draw_all([small, large])
+    assert "4 MiB (order 8)" in one["buffers"] and "pages of" not in one["buffers"]
+    assert "1 MiB or 4 MiB (order 8)" in both["buffers"]
+    for title in ("none, pages of 4 KiB", "region, pages of 16 KiB"):
+        assert title in both["buffers"]
+    assert "order 8 (4 MiB)" in one["ui"] and "order 8 (1 MiB or 4 MiB)" in both["ui"]
 
 
 @pytest.mark.usefixtures("out")

@@ -54,6 +54,7 @@ def test_kills_launches_and_work_by_role() -> None:
     assert found["launch_ms_p95_trusted_unloaded"] == pytest.approx(195)
     assert found["launch_ms_p95_trusted"] is None
     assert found["untrusted_work_per_s"] == pytest.approx(5)
+    assert found["untrusted_work_mb"] == pytest.approx(10)
 
 
 def test_apps_of_other_roles_have_no_trusted_node() -> None:

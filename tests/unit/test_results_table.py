@@ -114,6 +114,31 @@ def test_missing_and_zero_values_have_words() -> None:
     assert Cell(metric, zero, zero).delta == "(±0 %)"
 
 
+def test_a_star_stands_where_there_are_no_percents() -> None:
+    """The test is of pairs: a baseline of 0, or an equal median, is no reason to leave it out."""
+    metric = BY_NAME["kills"]
+    zero, two = Spread(6, 0, 0, 2), Spread(6, 2, 2, 2)
+    assert Cell(metric, two, zero, significant=True).delta == "(from 0)*"
+    assert Cell(metric, zero, zero, significant=True).delta == "(±0 %)*"
+    assert Cell(metric, two, two, significant=True).delta == "(±0 %)*"
+
+
+def test_runs_of_several_phones_are_told_with_all_of_them() -> None:
+    """As --force compares them: what a heading takes from the first run is false of the others."""
+    small, large = result("none", launches=200, cpus=4), result("region", launches=20, cpus=8)
+    large = replace(large, workload="phone-8g", meta={**large.meta, "memory_mb": 8192})
+    told = compare([small, large])
+    assert told.title.startswith(
+        "phone-2g and phone-8g, 200 and 20 launches, seed 1, 2048 and 8192 MiB, 4 and 8 CPUs\n"
+    )
+    (note,) = [note for note in told.notes if "more than the policy" in note]
+    for said in ("launches 200 (none), 20 (region)", "memory_mb 2048 (none), 8192 (region)"):
+        assert said in note
+    same = compare([small, replace(result("region"), meta=small.meta)])
+    assert same.title.startswith("phone-2g, 200 launches, seed 1, 2048 MiB, 4 CPUs\n")
+    assert "more than the policy" not in " ".join(same.notes)
+
+
 def test_metrics_of_few_workloads_are_shown_where_they_are_measured() -> None:
     plain, exits = result("none"), result("none")
     exits = replace(exits, metrics={**exits.metrics, "freed_ui_order4": 0.5})

@@ -133,6 +133,16 @@ def test_a_policy_is_a_record_of_two_runs_and_other_workloads_are_left_out(tmp_p
     assert none.metrics["fault process 1 zone under"] == pytest.approx(20.0)
 
 
+def test_a_run_of_ones_own_workload_is_none_of_the_verbs(tmp_path: Path) -> None:
+    """It lies in out/runs beside them, and its file may be anywhere, or gone."""
+    counted(tmp_path, "none", 2000, 20)
+    made_run(tmp_path, "mine", [], workload="my-phone")
+    (record,) = records_of(tmp_path)
+    assert record.label == "none"
+    with pytest.raises(UsageError, match="no finished run of `cohort scale`"):
+        of_scale(chosen(run_directories([tmp_path / "mine"])))
+
+
 def test_the_tables_of_what_was_counted(tmp_path: Path) -> None:
     counted(tmp_path / "runs", "none", 2000, 20)
     counted(tmp_path / "runs", "region", 2100, 50)

@@ -127,6 +127,7 @@ def test_what_only_root_could_read_is_told(machine: Path, name: str) -> None:
 
 def test_without_a_layout_or_without_cohort(tmp_path: Path) -> None:
     write(tmp_path / "sys/kernel/mm/cohort/parked_kb", "0")
+    write(tmp_path / "proc/vmstat", VMSTAT)
     done = CliRunner().invoke(command, ["--root", str(tmp_path)])
     assert "vnode: off" in done.output
     (tmp_path / "empty").mkdir()
@@ -189,6 +190,40 @@ def test_a_file_that_says_nothing_is_named(
         (machine / file).write_bytes(content)
     done = cohort("status", "--root", machine, *words)
     assert (done.code, file in done.stderr) == (8, True), done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+@pytest.mark.parametrize(
+    ("file", "watched"),
+    [
+        ("proc/vmstat", False),
+        ("proc/vmstat", True),
+        ("proc/buddyinfo", True),
+        ("sys/kernel/mm/cohort/parked_kb", False),
+        ("sys/kernel/mm/cohort/vnode/zoo/oom_kills", True),
+    ],
+)
+@pytest.mark.parametrize("empty", [False, True])
+def test_what_is_not_known_is_not_zero(
+    machine: Path, cohort: Cohort, file: str, watched: bool, words: tuple[str, ...], empty: bool
+) -> None:
+    """A copy of a device without its /proc had no kills, no refaults and no free memory."""
+    write(machine / "proc/buddyinfo", "Node 0, zone Normal 1 2")
+    call = ("status", "--root", machine, *words, *(("--watch", "--times", "1") * watched))
+    assert cohort(*call).code == 0
+    (machine / file).write_text("") if empty else (machine / file).unlink()
+    done = cohort(*call)
+    assert (done.code, done.stdout) == (8, ""), done.stderr
+    said, _, hint = done.stderr.partition("\nhint: ")
+    assert file in said and "root" in hint
+
+
+def test_a_root_with_nothing_below_is_told_with_a_hint(tmp_path: Path, cohort: Cohort) -> None:
+    (tmp_path / "sys/kernel/mm/cohort").mkdir(parents=True)
+    for words in ((), ("--json",), ("--watch", "--times", "1", "--json")):
+        done = cohort("status", "--root", tmp_path, *words)
+        assert (done.code, done.stdout) == (8, "")
+        assert "is not there" in done.stderr and "\nhint: a copy of a machine" in done.stderr
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"Node 0, zone Normal 1 x"])

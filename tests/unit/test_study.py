@@ -13,6 +13,7 @@ from rich.console import Console
 from cohort import paths, runs
 from cohort.cli import main
 from cohort.errors import UsageError
+from cohort.phone.workload import load_workload
 from cohort.policy import load_policy
 from cohort.results.catalogue import BY_NAME
 from cohort.results.rundir import RunDir
@@ -150,10 +151,29 @@ def test_a_sweep_fills_keys(tmp_path: Path) -> None:
 
 def test_the_command_shortens_and_never_lengthens(tmp_path: Path) -> None:
     young = TEXT.replace('policy = "none"', 'policy = "none"\nlaunches = 10', 1)
+    # A workload of a thousand launches, with the two CPUs that the columns change.
+    young = young.replace('workload = "phone-2g"', 'workload = "region-fig3"', 1)
     study = load_study(write(tmp_path, young))
     for asked, first, last in ((None, 10, None), (5, 5, 5), (1000, 10, 1000)):
         specs = matrix.specs_of(study, study.columns, Options(launches=asked))
         assert (specs[0].launches, specs[-1].launches) == (first, last)
+
+
+def test_nor_does_it_lengthen_the_workloads_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That number is the column's, where the column has none, and where it changes it."""
+    own = load_workload("phone-2g").launches.value
+    changed = TEXT.replace('policy = "none"', 'policy = "none"\nchange = { launches = 30 }', 1)
+    study = load_study(write(tmp_path, changed))
+    for asked, first, last in ((None, None, None), (5, 5, 5), (5000, 30, own)):
+        specs = matrix.specs_of(study, study.columns, Options(launches=asked))
+        assert (specs[0].launches, specs[-1].launches) == (first, last)
+    told: list[str] = []
+    monkeypatch.setattr(matrix.log, "warning", lambda text, *words: told.append(text % words))
+    monkeypatch.setattr(runs, "execute_matrix", lambda *_: [])
+    matrix.execute(study, Options(launches=5000))
+    assert told == ["--launches 5000: the study has no more than 30 of none, and 2 more"]
 
 
 @pytest.mark.usefixtures("no_guest")

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from cohort import named
 from cohort.phone import limits
+from cohort.policy import MOST_MEMORY_MB
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 RULE = "up to 15 lower-case letters, digits, dashes and underscores, a letter first"
@@ -33,6 +34,8 @@ def _heap_orders(value: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name)]
 HeapOrders = Annotated[str, AfterValidator(_heap_orders)]
+MOST_IMAGE_MB = 1 << 16
+"""Twenty times the largest shipped one: above it is a slip of the finger that fills a disk."""
 EXPERIMENTS = ("exit", "throughput", "bench", "orders", "scale")
 ProcessClass = Literal["persistent", "service", "normal"]
 
@@ -75,6 +78,25 @@ class Positive(Number):
     value: Annotated[int, Field(ge=1, le=limits.MAX_NUMBER)]
 
 
+class Memory(Number):
+    """MiB of the machine's memory, in the bounds of --memory."""
+
+    value: Annotated[int, Field(ge=1, le=MOST_MEMORY_MB)]
+
+
+class Image(Number):
+    """MiB of the phone's storage."""
+
+    value: Annotated[int, Field(ge=1, le=MOST_IMAGE_MB)]
+
+
+class Percent(Number):
+    """A part of a whole in percent. What may be more than the whole, or is a weight, is none: a
+    heap may churn twice in a use."""
+
+    value: Annotated[int, Field(ge=0, le=100)]
+
+
 class Cpus(Number):
     """Of the machine, as many as its kernel is built for at most."""
 
@@ -109,9 +131,9 @@ class Machine(Strict):
     """The phone's hardware, and the page orders of the pieces its buffers are made of: three that
     fall to 0, of 9 at most; without them the kernel's own."""
 
-    memory_mb: Positive
+    memory_mb: Memory
     cpus: Cpus
-    image_mb: Positive
+    image_mb: Image
     heap_orders: HeapOrders | None = None
 
 
@@ -232,7 +254,7 @@ class Category(Strict):
     heap_max_mb: Positive
     grow_mb: Count
     churn_pct: Count
-    trim_pct: Count
+    trim_pct: Percent
     code_mb: Positive
     res_mb: Positive
     cold_file_mb: Count
@@ -305,7 +327,7 @@ class Pressure(Strict):
     `cpus` CPUs only.
     """
 
-    calm_pct: Count
+    calm_pct: Percent
     file_mb: Positive
     nice: Count
     cpus: Positive | None = None

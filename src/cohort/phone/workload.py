@@ -1,6 +1,6 @@
 """Workloads by name: find, read, check; errors name the file, the line and the key."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +60,26 @@ def _merge(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
 
 
 def _replace(path: Path, data: dict[str, Any], key: str, value: int) -> None:
-    """Put another value at a dotted key that is there."""
+    """Put another value at a dotted key that is there. UsageError, with the nearest key, for one
+    that is not."""
     *tables, name = key.split(".")
     place: Any = data
     for table in tables:
         place = place.get(table) if isinstance(place, dict) else None
     number = place.get(name) if isinstance(place, dict) else None
     if not isinstance(number, dict) or "value" not in number:
-        raise UsageError(f"{path}: {key}: there is no such number to change")
+        what = f"{path}: {key}: there is no such number to change"
+        raise UsageError(what, named.near(key, _numbers(data)))
     place[name] = {"value": value, "source": "assumed", "note": "changed for this run"}
+
+
+def _numbers(data: dict[str, Any], above: str = "") -> Iterator[str]:
+    """The dotted keys of all numbers."""
+    for key, value in data.items():
+        if isinstance(value, dict) and "value" in value:
+            yield f"{above}{key}"
+        elif isinstance(value, dict):
+            yield from _numbers(value, f"{above}{key}.")
 
 
 def _validate(path: Path, data: dict[str, Any]) -> Workload:

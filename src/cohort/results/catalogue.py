@@ -18,7 +18,8 @@ CATALOGUE = Path(__file__).with_name("catalogue.toml")
 ORDERS = tuple(range(1, 11))
 """The orders the unusable free space index is reported for."""
 
-Better = Literal["lower", "higher"]
+Better = Literal["lower", "higher", "neither"]
+"""Of what is neither no figure is judged: a policy may do less of it by other means."""
 
 
 @dataclass(frozen=True)

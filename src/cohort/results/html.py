@@ -14,9 +14,9 @@ from cohort.results.judgement import SIGNS, judge, judgements, rule
 from cohort.results.memory_map import map_data
 from cohort.results.night import by_night, colours_of
 from cohort.results.plots import draw_all, policy_colours
-from cohort.results.runs import Result, policies_of
+from cohort.results.runs import OLDER, Result, policies_of
 from cohort.results.spread import spread
-from cohort.results.table import MISSING, Cell, compare
+from cohort.results.table import MISSING, Cell, compare, several
 
 _PICTURES = {
     "ui": (
@@ -49,6 +49,14 @@ _PICTURES = {
 _ID = re.compile(r' id="([^"]+)"')
 _NAMED = re.compile(r'(?:href="|url\()#([^")]+)')
 """Where a picture names one."""
+_PHONE = {
+    "launches": "launches",
+    "memory_mb": "MiB",
+    "cpus": "CPUs",
+    "arch": "machine",
+    "page_size": "bytes a page",
+}
+"""What each run was on: keys of its meta.json, and the heads of their columns."""
 _VERSIONS = {
     "kernel": "kernel",
     "qemu": "QEMU",
@@ -88,9 +96,10 @@ def render_report(results: Sequence[Result], command: str) -> str:
         colours={policy: (x, by_night(x)) for policy, x in policy_colours(results).items()},
         titles={r.policy: r.meta.get("policy_title", "") for r in results},
         runs=[_origin(result) for result in results],
+        phone=_PHONE,
         every_run=_every_run(results, [row.metric for row in comparison.rows]),
         versions=_versions(results),
-        workload=results[0].workload,
+        workload=several(results, "workload"),
         policies=policies_of(results),
         command=command,
         version=__version__,
@@ -108,12 +117,15 @@ def _embedded(name: str, svg: str) -> Markup:
 
 def _origin(result: Result) -> dict[str, Any]:
     """What a run is, in words, and where its files are."""
+    meta = {**OLDER, **result.meta}
     return {
+        **{key: _text(meta.get(key)) for key in _PHONE},
         "policy": result.policy,
+        "workload": result.workload,
         "seed": result.seed,
         "accel": result.accel,
-        "wall_s": _text(result.meta.get("wall_s")),
-        "started": _text(result.meta.get("started")),
+        "wall_s": _text(meta.get("wall_s")),
+        "started": _text(meta.get("started")),
         "path": _text(result.path),
     }
 

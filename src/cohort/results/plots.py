@@ -115,10 +115,11 @@ def _draw_ui(results: Sequence[Result]) -> Figure:
     """Unusable free space index over the launches, a panel an order."""
     figure = Figure(figsize=(_WIDTH, 5.6), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True, sharey=True).flat
+    page_sizes = _page_sizes(results)
     for order, ax in zip(UI_ORDERS, axes, strict=True):
         _lines(ax, results, f"ui_order{order}")
         _dashes(ax, results, f"ui_all_order{order}")
-        ax.set_title(f"order {order} ({size_of(order)})")
+        ax.set_title(f"order {order} ({_any_size_of(order, page_sizes)})")
         ax.set_ylim(0, 1.02)
         _shade_second_half(ax, results)
     figure.supxlabel("app launches", fontsize=9)
@@ -143,14 +144,15 @@ def _draw_memory(results: Sequence[Result]) -> Figure:
 
 def _draw_composition(results: Sequence[Result]) -> Figure | None:
     """What buffers are built from over the launches, by bytes, a panel a policy."""
+    by_policy = {x: [r for r in results if r.policy == x] for x in policies_of(results)}
     frames = {
         policy: shares
-        for policy in policies_of(results)
-        if (shares := _composition([r for r in results if r.policy == policy])) is not None
+        for policy, runs in by_policy.items()
+        if (shares := _composition(runs)) is not None
     }
     if not frames:
         return None
-    page_size = int(results[0].meta.get("page_size", PAGE))
+    page_sizes = _page_sizes(results)
     figure = Figure(figsize=(_WIDTH, 2.7), layout="constrained")
     axes = figure.subplots(1, len(frames), sharey=True, squeeze=False).flat
     for (policy, shares), ax in zip(frames.items(), axes, strict=True):
@@ -158,11 +160,13 @@ def _draw_composition(results: Sequence[Result]) -> Figure | None:
         width = float(shares.index[0]) * 2 if len(shares) else 1.0
         for name in map(str, shares):
             order, colour = _PIECES[name]
-            label = f"{size_of(order, page_size)} (order {order})"
+            label = f"{_any_size_of(order, page_sizes)} (order {order})"
             values = shares[name].to_numpy(dtype=float)
             ax.bar(shares.index, values, width, bottom, color=colour, label=label, aa=False)
             bottom += values
-        ax.set_title(policy, color=policy_colours(results)[policy], fontweight="bold")
+        own = f", pages of {_any_size_of(0, _page_sizes(by_policy[policy]))}"
+        title = f"{policy}{own if len(page_sizes) > 1 else ''}"
+        ax.set_title(title, color=policy_colours(results)[policy], fontweight="bold")
         ax.set_ylim(0, 1)
         ax.grid(visible=False)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -254,6 +258,16 @@ def _legend(figure: Figure, results: Sequence[Result]) -> None:
     if handles:
         columns = min(len(labels), 6)
         figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+
+
+def _page_sizes(results: Sequence[Result]) -> list[int]:
+    """Bytes of a page of the runs' machines, each size once."""
+    return list(dict.fromkeys(int(r.meta.get("page_size", PAGE)) for r in results))
+
+
+def _any_size_of(order: int, page_sizes: Iterable[int]) -> str:
+    """How large a piece of that order is, of pages of each of these sizes."""
+    return " or ".join(size_of(order, page_size) for page_size in page_sizes)
 
 
 def size_of(order: int, page_size: int = PAGE) -> str:

@@ -44,6 +44,7 @@ def role_metrics(frames: Frames) -> dict[str, Number]:
         "ui_order4_trusted": _ui(frames),
         "free_mb_mean": _free_mb(frames),
         "untrusted_work_per_s": _work(frames),
+        "untrusted_work_mb": _work_mb(frames),
         "pressure_cpu_s": _cpu_s(frames),
     }
     for app in TRUSTED_APPS:
@@ -142,6 +143,12 @@ def _free_mb(frames: Frames) -> float | None:
         if late.any()
         else None
     )
+
+
+def _work_mb(frames: Frames) -> float | None:
+    """MiB read and zeroed by the pressure programs in the whole run; what a kill kept from being
+    done is missing in it."""
+    return float(frames.work["bytes"].iloc[-1]) / MIB if len(frames.work) else None
 
 
 def _work(frames: Frames) -> float | None:

@@ -142,18 +142,31 @@ def check_comparable(
     check_cells(results)
     if force:
         return
+    for what, seen in differences(results, built_now):
+        (one, first), (two, second) = list(seen.items())[:2]
+        a, b = first[-1], second[-1]
+        raise UsageError(
+            f"runs differ in {what}: {a.policy} (seed {a.seed}) has {one}, "
+            f"{b.policy} (seed {b.seed}) has {two}",
+            "make them again alike, or compare them all the same with --force",
+        )
+
+
+def differences(
+    results: Sequence[Result], built_now: bool = False
+) -> Iterator[tuple[str, dict[str, list[Result]]]]:
+    """What the runs have not in common though no policy is meant to change it, by the name of an
+    option or a key of meta.json, and the runs of each thing that is said there. `built_now` is that
+    of `check_comparable`."""
     kernels = {result.meta.get("kernel_id") for result in results}
     built = () if built_now or len(kernels) == 1 else OF_KERNELS
     keys = [key for key in MUST_MATCH if key != "config" or len(kernels) > 1]
     for key in (*keys, *built):
-        seen = {_said(result.meta, key): result for result in results}
+        seen: dict[str, list[Result]] = {}
+        for result in results:
+            seen.setdefault(_said(result.meta, key), []).append(result)
         if len(seen) > 1:
-            (one, a), (two, b) = list(seen.items())[:2]
-            raise UsageError(
-                f"runs differ in {ASKED.get(key, key)}: {a.policy} (seed {a.seed}) has {one}, "
-                f"{b.policy} (seed {b.seed}) has {two}",
-                "make them again alike, or compare them all the same with --force",
-            )
+            yield ASKED.get(key, key), seen
 
 
 def machine_words(meta: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from cohort.errors import UsageError
 from cohort.kernel.build import VARIANTS
 from cohort.phone.schema import ScaleExperiment
-from cohort.phone.workload import load_workload
+from cohort.phone.workload import load_workload, workload_names
 from cohort.results.figures import Figures
 from cohort.results.records import Record, check_build, of_result
 from cohort.results.rundir import RunDir
@@ -87,7 +87,10 @@ def of_scale(runs: Sequence[RunDir]) -> list[Record]:
 
 
 def _experiment(run: RunDir) -> ScaleExperiment | None:
-    return load_workload(str(run.meta["workload"])).scale
+    """What the run's workload has `cohort scale` count; None without, and for a workload that is
+    not the repository's: a set cannot have its runs again."""
+    name = str(run.meta["workload"])
+    return load_workload(name).scale if name in workload_names() else None
 
 
 def _has_turns(run: RunDir) -> bool:

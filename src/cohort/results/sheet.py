@@ -263,6 +263,8 @@ class Sheet:
         return found.median
 
     def _text(self, table: str, column: Column, name: str, spreads: bool) -> str:
+        if isinstance(column, Best) and self._metric(table, name).better == "neither":
+            return ""
         shown = self._shown(table, column, name)
         text, found = shown.value, shown.spread
         if found is None:

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from cohort.results.catalogue import METRICS, Metric
 from cohort.results.runs import (
+    OLDER,
     RATIOS_ONLY,
     Result,
     accelerator_label,
+    differences,
     policies_of,
 )
 from cohort.results.spread import LEVEL, MAX_PAIRS, MIN_PAIRS, Spread, sign_flip_p, spread
@@ -37,15 +39,17 @@ class Cell:
 
     @property
     def delta(self) -> str:
-        """The change against the baseline, in percent; empty in the baseline."""
+        """The change of the median against the baseline's, in percent; empty in the baseline. The
+        test is of pairs of runs: its star may stand where the medians are equal, or are 0."""
         if self.versus is None or self.spread is None:
             return ""
         old, new = self.versus.median, self.spread.median
+        star = "*" if self.significant else ""
         if old == new:
-            return "(±0 %)"
+            return f"(±0 %){star}"
         if old == 0:
-            return "(from 0)"
-        return f"({(new - old) / abs(old) * 100:+.1f} %){'*' if self.significant else ''}"
+            return f"(from 0){star}"
+        return f"({(new - old) / abs(old) * 100:+.1f} %){star}"
 
     @property
     def range(self) -> str:
@@ -64,7 +68,9 @@ class Cell:
     @property
     def pair(self) -> tuple[Spread, Spread] | None:
         """Its own spread and the baseline's, to be judged; None where either has none, or has it
-        of some of its runs alone."""
+        of some of its runs alone, and of a metric that is not judged."""
+        if self.metric.better == "neither":
+            return None
         if self.spread is None or self.versus is None or self.spread.some or self.versus.some:
             return None
         return self.spread, self.versus
@@ -174,16 +180,21 @@ def _significant(base: dict[int, float | None], other: dict[int, float | None]) 
     return sign_flip_p(differences) < LEVEL
 
 
+def several(results: Sequence[Result], key: str, between: str = " and ") -> str:
+    """All that the runs say of a key of meta.json, each thing once and in the order of the runs."""
+    said = [{**OLDER, **run.meta, "workload": run.workload}.get(key, MISSING) for run in results]
+    return between.join(dict.fromkeys(map(str, said)))
+
+
 def _title(results: Sequence[Result]) -> str:
-    meta = results[0].meta
     seeds = sorted({result.seed for result in results})
     word = "seed" if len(seeds) == 1 else "seeds"
     parts = [
-        results[0].workload,
-        f"{meta.get('launches', MISSING)} launches",
+        several(results, "workload"),
+        f"{several(results, 'launches')} launches",
         f"{word} {', '.join(map(str, seeds))}",
-        f"{meta.get('memory_mb', MISSING)} MiB",
-        f"{meta.get('cpus', MISSING)} CPUs",
+        f"{several(results, 'memory_mb')} MiB",
+        f"{several(results, 'cpus')} CPUs",
     ]
     accels = dict.fromkeys(accelerator_label(result.accel) for result in results)
     return f"{', '.join(parts)}\n{'; '.join(accels)}"
@@ -217,10 +228,23 @@ def _notes(results: Sequence[Result], some: bool) -> list[str]:
             f"{min(len(shared), MAX_PAIRS)} pairs{first} of "
             "runs with the same seed; not corrected for the number of metrics."
         )
+    notes += _more_than_the_policy(results)
     notes += _storage(results)
     if any(result.accel != "deterministic" for result in results):
         notes.append(f"† {RATIOS_ONLY}.")
     return notes
+
+
+def _more_than_the_policy(results: Sequence[Result]) -> list[str]:
+    """What else the columns differ in, as --force lets them; no sentence where it is nothing. Of
+    what the kernels are made, the versions tell."""
+    told = []
+    for what, seen in differences(results, built_now=True):
+        each = [f"{said} ({', '.join(policies_of(runs))})" for said, runs in seen.items()]
+        told.append(f"{what} {', '.join(each)}")
+    where = "; ".join(told)
+    said = f"The runs differ in more than the policy, and a change may be of that: {where}."
+    return [said] if told else []
 
 
 def _storage(results: Sequence[Result]) -> list[str]:

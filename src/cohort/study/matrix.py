@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from cohort import named, runs, tomlfile
 from cohort.errors import UsageError
 from cohort.kernel.build import KernelSpec
+from cohort.phone.workload import load_workload
 from cohort.policy import Policy, load_policy
 from cohort.results.rundir import RunDir
 from cohort.results.runs import Result, measure
@@ -87,7 +88,7 @@ def execute(
     """Make the runs that are not there yet, on `engine` or here, and measure them all."""
     columns = columns_of(study, options.labels)
     specs = specs_of(study, columns, options)
-    _tell_capped(columns, options.launches)
+    _tell_capped(study, columns, options.launches)
     done = runs.execute_matrix(specs, options.jobs, progress, engine)
     return collect(study, columns, done)
 
@@ -116,12 +117,12 @@ def _run_of(study: Study, column: Column, seed: int, options: Options) -> RunSpe
     accel: Any = options.accel or study.accel
     return RunSpec(
         _policy(column),
-        column.workload or study.workload,
-        _launches(column, options),
+        _workload(study, column),
+        _launches(study, column, options),
         seed,
         accel=accel,
         cmdline=tuple(column.cmdline),
-        change=tuple((key, _number(key, x)) for key, x in column.change.items()),
+        change=tuple(_change(column).items()),
         fresh=options.fresh,
         one_commit=options.one_commit,
         arch=options.arch,
@@ -131,17 +132,35 @@ def _run_of(study: Study, column: Column, seed: int, options: Options) -> RunSpe
     )
 
 
-def _launches(column: Column, options: Options) -> int | None:
-    """The fewer of the column's own and the command's: young memory stays young in a short run."""
-    given = [x for x in (column.launches, options.launches) if x is not None]
-    return min(given, default=None)
+def _workload(study: Study, column: Column) -> str:
+    return column.workload or study.workload
 
 
-def _tell_capped(columns: Sequence[Column], launches: int | None) -> None:
+def _change(column: Column) -> dict[str, int]:
+    return {key: _number(key, value) for key, value in column.change.items()}
+
+
+def _launches(study: Study, column: Column, options: Options) -> int | None:
+    """The fewer of the column's own and the command's: young memory stays young in a short run.
+    UsageError for a workload that cannot be read."""
+    if options.launches is None:
+        return column.launches
+    return min(_own_launches(study, column), options.launches)
+
+
+def _own_launches(study: Study, column: Column) -> int:
+    """As many as the column has without the command: its own number, or the workload's."""
+    if column.launches is not None:
+        return column.launches
+    return load_workload(_workload(study, column), _change(column)).launches.value
+
+
+def _tell_capped(study: Study, columns: Sequence[Column], launches: int | None) -> None:
     """Say once which columns stay shorter than the command asks for."""
     if launches is None:
         return
-    short = {x.label: x.launches for x in columns if x.launches and x.launches < launches}
+    own_launches = {column.label: _own_launches(study, column) for column in columns}
+    short = {label: own for label, own in own_launches.items() if own < launches}
     if short:
         label, own = next(iter(short.items()))
         more = f", and {len(short) - 1} more" if len(short) > 1 else ""

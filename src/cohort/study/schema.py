@@ -232,7 +232,7 @@ def load_study(name_or_path: str | Path) -> Study:
     path = named.find(
         "study", str(name_or_path), paths.STUDIES, study_names(), "cohort study --list"
     )
-    _, data = tomlfile.read(path, "study")
+    _, data = tomlfile.read(path, "study", paths.STUDIES)
     try:
         return Study.model_validate({"name": path.stem, **data})
     except ValidationError as error:

@@ -1,6 +1,6 @@
 """A study's findings as a table, as Markdown for a results page, and as one JSON object."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +14,7 @@ from rich.text import Text
 from cohort.results.catalogue import BY_NAME
 from cohort.results.runs import accelerator_label
 from cohort.results.spread import spread
+from cohort.results.table import several
 from cohort.study.matrix import Findings
 from cohort.study.schema import Measure
 from cohort.study.verdict import agreements, number, verdicts
@@ -83,20 +84,14 @@ def _in_paper(findings: Findings, metric: str) -> bool:
 def circumstances(findings: Findings) -> str:
     """On what all this was measured, in one line."""
     results = [result for each in findings.results.values() for result in each]
-    metas = [result.meta for result in results]
     seeds = sorted({result.seed for result in results})
-    memory, cpus, launches = (_several(metas, key) for key in ("memory_mb", "cpus", "launches"))
+    workload, memory, cpus, launches = (
+        several(results, key, ", ") for key in ("workload", "memory_mb", "cpus", "launches")
+    )
     accels = ", ".join(dict.fromkeys(accelerator_label(result.accel) for result in results))
     numbers = ", ".join(map(str, seeds))
     spoken = f"seed {numbers}" if len(seeds) == 1 else f"seeds {numbers} [least, greatest]"
-    return (
-        f"{_several(metas, 'workload')}; {launches} launches; {spoken}; {memory} MiB; "
-        f"{cpus} CPUs; {accels}"
-    )
-
-
-def _several(metas: Sequence[Any], key: str) -> str:
-    return ", ".join(dict.fromkeys(str(meta.get(key, "-")) for meta in metas))
+    return f"{workload}; {launches} launches; {spoken}; {memory} MiB; {cpus} CPUs; {accels}"
 
 
 def print_findings(findings: Findings, console: Console) -> None:

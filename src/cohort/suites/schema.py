@@ -120,7 +120,7 @@ def load_suite(name: str) -> Suite:
     if Path(name).is_dir() and name not in suite_names():
         raise UsageError(f"{name} is a directory", f"cohort suite NAME --dir {name}")
     path = named.find("suite", name, paths.SUITES, suite_names())
-    return _validate(path, tomlfile.read(path, "suite")[1], path.stem)
+    return _validate(path, tomlfile.read(path, "suite", paths.SUITES)[1], path.stem)
 
 
 def load_directory(directory: Path, name: str) -> Suite:

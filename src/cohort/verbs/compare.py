@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.errors import UsageError
-from cohort.log import progress
+from cohort.log import progress, tell
 from cohort.verbs import calls
 from cohort.verbs.options import FILE, JSON, make_room, of_kernel, of_machine, of_runs
 from cohort.verbs.run import PERFETTO, engine, on_cluster, with_kernel, write_perfetto
@@ -74,7 +74,7 @@ def command(
     # Before anything is printed: the reader of that may have gone away.
     if report is not None:
         host.write_text(report, render_report(results, calls.under_way()))
-        click.echo(f"report: {report.absolute()}", err=True)
+        tell(f"report: {report.absolute()}")
     write_perfetto(done, perfetto)
     show(results, as_json, full)
     return done  # for `cohort results again`

@@ -194,6 +194,8 @@ def _changes(
             value = int(number)
         except ValueError:
             raise UsageError(f"--change {text}: not KEY=NUMBER", _LIKE_CHANGE) from None
+        if not key:
+            raise UsageError(f"--change {text}: not KEY=NUMBER", _LIKE_CHANGE)
         if changes.setdefault(key, value) != value:
             raise UsageError(f"--change {key}= is there twice, {changes[key]} and {value}")
     return tuple(sorted(changes.items()))

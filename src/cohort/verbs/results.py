@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.errors import Skipped, UsageError
+from cohort.log import tell
 from cohort.verbs import calls
 from cohort.verbs.options import FRESH, JOBS, as_json
 from cohort.verbs.run import check_share, on_cluster
@@ -130,7 +131,10 @@ def add(
 
     named = [*places, *more]
     if [bool(named), last, study is not None, suite is not None].count(True) != 1:
-        raise UsageError("name run directories, or say --last, --study or --suite, one of the four")
+        raise UsageError(
+            "name run directories, or say --last, --study or --suite, one of the four",
+            f"cohort results add {name} --last, for the runs of the last `cohort compare`",
+        )
     if scale and not (named or last):
         raise UsageError("--scale: name run directories, or say --last")
     _check_name(name)
@@ -224,7 +228,7 @@ def again(
 
 def _call(words: "Sequence[str]") -> Any:
     """Run a `cohort` command here, with what it prints on stderr; what its verb returns."""
-    click.echo(f"cohort {shlex.join(words)}", err=True)
+    tell(f"cohort {shlex.join(words)}")
     with redirect_stdout(sys.stderr):
         return calls.call(words)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.errors import UsageError
-from cohort.log import progress
+from cohort.log import progress, tell
 from cohort.verbs.options import (
     ARCHES,
     FILE,
@@ -176,7 +176,7 @@ def write_perfetto(done: "Sequence[RunDir]", path: Path | None) -> None:
     from cohort.results.trace import write_trace
 
     write_trace(done, path)
-    click.echo(f"trace: {path.absolute()}", err=True)
+    tell(f"trace: {path.absolute()}")
 
 
 def _text(value: float | int) -> str:

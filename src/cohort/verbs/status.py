@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from cohort import device, sysfs
-from cohort.errors import UsageError
+from cohort.errors import HostError, UsageError
 from cohort.sysfs import AREA_PARTS, SYSFS, counts, number, table, text
 from cohort.verbs.options import Finite
 
@@ -80,15 +80,17 @@ def command(
 
 @contextmanager
 def _machine(root: Path, target: str | None, live: bool = False) -> Iterator[Path]:
-    """The root directory of the machine that is asked about, for the time of the asking."""
-    if target is None:
+    """The root directory of the machine that is asked about, for the time of the asking. HostError
+    for a file that is asked for then, and is not there."""
+    with ExitStack() as stack:
+        if target is not None:
+            root = Path(stack.enter_context(TemporaryDirectory(prefix="cohort-")))
+            device.fetch(target, root, live=live)
         sysfs.check(root)
-        yield root
-        return
-    with TemporaryDirectory(prefix="cohort-") as copy:
-        device.fetch(target, Path(copy), live=live)
-        sysfs.check(Path(copy))
-        yield Path(copy)
+        try:
+            yield root
+        except FileNotFoundError as error:
+            raise HostError(f"{error.filename} is not there", sysfs.PARTIAL) from error
 
 
 def _watch(
@@ -150,8 +152,8 @@ def pcpa(root: Path) -> dict[str, Any] | None:
 
 def reclaim(root: Path) -> dict[str, Any]:
     """What was evicted and came back since boot, by kind of page and by memory cgroup; sizes, if
-    they are being measured."""
-    vm = table(root / "proc/vmstat")
+    they are being measured. HostError without the kernel's counters."""
+    vm = sysfs.counters(root)
     evicted = {kind: vm.get(f"pgsteal_{kind}", 0) for kind in ("anon", "file")}
     refaulted = {kind: vm.get(f"workingset_refault_{kind}", 0) for kind in ("anon", "file")}
     found: dict[str, Any] = {

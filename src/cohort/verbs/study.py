@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from cohort.errors import Failed, UsageError
-from cohort.log import progress
+from cohort.log import progress, tell
 from cohort.verbs import calls
 from cohort.verbs.options import (
     ACCELS,
@@ -79,7 +79,7 @@ def command(
         findings = execute(study, wanted, board.task(f"{study.name}, launches"), where)
     written = write(findings, calls.under_way())
     show(findings, as_json)
-    click.echo(f"written: {written}", err=True)
+    tell(f"written: {written}")
     missed = [x.sentence for x in verdicts(findings) if x.passed is False]
     if strict and missed:
         raise Failed(f"{len(missed)} of the study's targets missed: {missed[0]}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cohort.errors import Failed, UsageError
-from cohort.log import progress
+from cohort.log import progress, tell
 from cohort.verbs.options import (
     ACCEL,
     JOBS,
@@ -114,7 +114,7 @@ def command(
     host.write_text(where.with_suffix(".svg"), draw(found))
     host.write_json(where.with_suffix(".json"), as_object(sweep))
     show(sweep, as_json)
-    click.echo(f"written: {where.with_suffix('.svg')}", err=True)
+    tell(f"written: {where.with_suffix('.svg')}")
 
 
 def _with_area(policy: "Policy") -> "Policy":
