@@ -36,9 +36,8 @@ bool cohort_region_vmalloc __read_mostly = true;
 /* And after a long one that was not, for so long at most: the next may be short. */
 #define COHORT_ROOM_LONGEST	HZ
 
-/* By node: when the cache may be asked for a region next, others may, one may be dropped. */
+/* By node: when the cache, and when others, may be asked for a region next. */
 static unsigned long cohort_cache_next[MAX_NUMNODES], cohort_holes_next[MAX_NUMNODES];
-static unsigned long cohort_drop_next[MAX_NUMNODES];
 
 /* By kind; a process has its own. */
 static struct cohort_domain *cohort_common[COHORT_NR_KINDS] __read_mostly;
@@ -247,22 +246,21 @@ bool cohort_region_pack(gfp_t gfp, int nid, int top)
 }
 
 /**
- * cohort_region_drop_for_heap() - drop a region of page cache, unless the last try was in vain
+ * cohort_region_drop_for_heap() - drop a region of page cache for a large piece
  * @nid: node it should be of
  *
- * A heap asks for each large piece that it was refused; after a try that took long it waits, too.
+ * A heap asks for each piece that it was refused, without a rest after one in vain: the next
+ * region may be had, and without it the piece is made of small ones.
  *
  * Context: where direct reclaim with GFP_KERNEL is not allowed, nothing is done.
  * Return: true if a region went home.
  */
 bool cohort_region_drop_for_heap(int nid)
 {
-	/* What may not try is no try in vain: others do not wait for it. */
 	if ((current->flags & PF_MEMALLOC) || fatal_signal_pending(current) ||
 	    (current_gfp_context(GFP_HIGHUSER) & GFP_KERNEL) != GFP_KERNEL)
 		return false;
-	return cohort_region_try(cohort_region_drop, &cohort_drop_next[nid], nid,
-				 gfp_zone(GFP_HIGHUSER));
+	return cohort_region_drop(nid, gfp_zone(GFP_HIGHUSER));
 }
 
 /*
