@@ -134,7 +134,7 @@ static struct page *cohort_buffer_pages_noprof(gfp_t gfp, unsigned int order)
 	cohort_buffer_wake_kswapd(nid == NUMA_NO_NODE ? numa_mem_id() : nid);
 	page = alloc_pages_noprof(gfp, order);
 	if (!page && nid != NUMA_NO_NODE && order <= cohort_block_order() &&
-	    cohort_region_drop_for_heap(nid))
+	    cohort_region_drop(nid, current_gfp_context(GFP_HIGHUSER)))
 		page = alloc_pages_noprof(gfp, order);
 	return page;
 }

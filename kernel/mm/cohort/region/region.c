@@ -245,24 +245,6 @@ bool cohort_region_pack(gfp_t gfp, int nid, int top)
 	       cohort_region_try(cohort_pack_one, &cohort_holes_next[nid], nid, top);
 }
 
-/**
- * cohort_region_drop_for_heap() - drop a region of page cache for a large piece
- * @nid: node it should be of
- *
- * A heap asks for each piece that it was refused, without a rest after one in vain: the next
- * region may be had, and without it the piece is made of small ones.
- *
- * Context: where direct reclaim with GFP_KERNEL is not allowed, nothing is done.
- * Return: true if a region went home.
- */
-bool cohort_region_drop_for_heap(int nid)
-{
-	if ((current->flags & PF_MEMALLOC) || fatal_signal_pending(current) ||
-	    (current_gfp_context(GFP_HIGHUSER) & GFP_KERNEL) != GFP_KERNEL)
-		return false;
-	return cohort_region_drop(nid, gfp_zone(GFP_HIGHUSER));
-}
-
 /*
  * Where a request could compact by itself: memory of drivers strewn over the free lists is
  * why there are no blocks the next time.  The cache gives a block first; where processes are

@@ -18,9 +18,6 @@ struct cohort_domain *cohort_region_anon(struct cohort_domain *dom);
 struct cohort_domain *cohort_region_cache(struct address_space *mapping, gfp_t gfp);
 struct page *cohort_vmalloc_page_noprof(gfp_t gfp, int nid);
 struct page *cohort_region_zspage(gfp_t gfp, nodemask_t *nodes);
-bool cohort_region_spare(int nid, int top);
-bool cohort_region_pack(gfp_t gfp, int nid, int top);
-bool cohort_region_drop_for_heap(int nid);
 
 /* cache.c */
 struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx, bool ask,
@@ -29,11 +26,13 @@ struct cohort_room *cohort_cache_victims(int nid, int highest_zoneidx, bool ask,
 					 struct list_head *survivors);
 bool cohort_cache_settle(struct cohort_room *room, struct cohort_block *blk,
 			 struct list_head *survivors, unsigned int dropped);
+bool cohort_region_spare(int nid, int top);
+bool cohort_region_pack(gfp_t gfp, int nid, int top);
 bool cohort_region_room(int nid, int highest_zoneidx);
 
 /* host/vmscan.h */
 bool cohort_reclaims_for_all(void);
-bool cohort_region_drop(int nid, int top);
+bool cohort_region_drop(int nid, gfp_t gfp);
 
 /* sysfs.c */
 extern const struct attribute_group cohort_region_group;
