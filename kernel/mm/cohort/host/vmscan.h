@@ -204,21 +204,20 @@ bool cohort_protected(struct folio *folio, bool low)
 /**
  * cohort_region_drop() - a whole region of the page cache, now
  * @nid: node it should be of
- * @top: highest zone that helps
+ * @gfp: what is asked for, without what this context must not do
  *
  * For a large piece of an I/O buffer, in whose place single pages would be asked for
  * and reclaimed one by one.  What kswapd would drop next is dropped a little earlier:
  * dropping a page takes a fifth of the time of moving it.
  *
- * Context: as for direct reclaim with GFP_KERNEL.
+ * Context: as for direct reclaim with GFP_KERNEL; in another, nothing is done.
  * Return: true if a region went home.
  */
-bool cohort_region_drop(int nid, int top)
+bool cohort_region_drop(int nid, gfp_t gfp)
 {
-	gfp_t gfp = GFP_HIGHUSER;
 	struct scan_control sc = {
 		.gfp_mask = gfp,
-		.reclaim_idx = top,
+		.reclaim_idx = gfp_zone(gfp),
 		.priority = DEF_PRIORITY,
 		.may_unmap = 1,
 	};
@@ -226,6 +225,9 @@ bool cohort_region_drop(int nid, int top)
 	unsigned int flags;
 	bool freed = false;
 
+	if ((current->flags & PF_MEMALLOC) || (gfp & GFP_KERNEL) != GFP_KERNEL ||
+	    fatal_signal_pending(current))
+		return false;
 	psi_memstall_enter(&stall);
 	fs_reclaim_acquire(gfp);
 	flags = memalloc_noreclaim_save();

@@ -222,7 +222,7 @@ unsigned long __cohort_watermark_gap(struct zone *zone, unsigned long stock)
 {
 	unsigned long most = mult_frac(zone_managed_pages(zone), COHORT_GAP_WIDEST, 10000UL);
 
-	return clamp(stock * READ_ONCE(cohort_gap) / COHORT_GAP_STOCK, stock, max(stock, most));
+	return min(stock * READ_ONCE(cohort_gap) / COHORT_GAP_STOCK, max(stock, most));
 }
 
 static int cohort_sizing_start(void)
