@@ -157,10 +157,14 @@ def run(
     )
 
 
-def check_room(done: subprocess.CompletedProcess[str], written: Path) -> None:
-    """HostError if a program says that the disk was full while it wrote this file."""
+def check_room(
+    done: subprocess.CompletedProcess[str], written: Path, log: Path | None = None
+) -> None:
+    """HostError if a program says, in its log or to stderr, that the disk was full while it wrote
+    this file."""
     said = "No space left on device"
-    if done.returncode and said in done.stderr:
+    logged = log.read_text(errors="replace") if log and log.is_file() else ""
+    if done.returncode and said in done.stderr + logged:
         raise from_oserror(OSError(errno.ENOSPC, said, str(written)))
 
 

@@ -367,6 +367,20 @@ def test_a_revert_that_was_killed_is_no_edit(
     assert snapshot(tree) == before
 
 
+@pytest.mark.parametrize("revert", [False, True])
+def test_what_a_command_that_was_killed_had_staged_goes(
+    revert: bool, make_tree: MakeTree, series: Path
+) -> None:
+    tree = make_tree()
+    if revert:
+        overlay.apply(tree)
+    left = tree / ".cohort-stage-abc/mm/alloc.c"
+    left.parent.mkdir(parents=True)
+    left.write_text("half")
+    (overlay.revert if revert else overlay.apply)(tree)
+    assert not list(tree.glob(".cohort-stage-*"))
+
+
 def test_a_full_disk_while_originals_are_kept_leaves_the_tree(
     make_tree: MakeTree, series: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

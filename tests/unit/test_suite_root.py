@@ -20,7 +20,7 @@ class Host:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, mounts: Path, **codes: int) -> None:
         self.calls: list[list[str]] = []
         self.codes = codes
-        self.said = ""
+        self.said = self.logged = ""
         monkeypatch.setattr(kept, "MOUNTS", mounts)
         monkeypatch.setattr(root, "codename", lambda: "bookworm")
         monkeypatch.setattr(phone_programs, "versions", lambda names: [*names])
@@ -32,7 +32,9 @@ class Host:
         words = [str(word) for word in argv]
         self.calls.append(words)
         if "debootstrap" in words:
-            Path(words[-1]).mkdir()
+            log = Path(words[-1]) / "debootstrap/debootstrap.log"
+            log.parent.mkdir(parents=True)
+            log.write_text(self.logged)
         if words[0] == "mke2fs":
             Path(words[-2]).touch()
         return CompletedProcess(words, self.codes.get(words[0], 0), "", self.said)
@@ -63,6 +65,16 @@ def test_a_container_that_allows_no_namespace_has_debootstrap_alone(
     called = Host(monkeypatch, mounts, unshare=1)
     root.debian()
     assert called.calls[-1][0] == "debootstrap"
+
+
+def test_a_disk_that_debootstrap_found_full_is_told_as_such(
+    own_out: Path, mounts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a build that failed, with exit code 5 and a log to be read."""
+    called = Host(monkeypatch, mounts, unshare=1, debootstrap=1)
+    called.logged = "dpkg: error: cannot copy: No space left on device\n"
+    with pytest.raises(HostError, match="the disk is full"):
+        root.debian()
 
 
 @pytest.mark.parametrize("code", [0, 32])

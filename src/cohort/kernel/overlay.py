@@ -23,6 +23,7 @@ from cohort.kernel.hunks import Hunk, Landing, Refusal
 from cohort.kernel.variants import Variant
 
 STATE = ".cohort"
+STAGE = ".cohort-stage-"
 NOTHING_TO_DO = "already applied"
 
 
@@ -131,7 +132,8 @@ def apply(tree: Path, series: Series | None = None, *, dry_run: bool = False) ->
         raise report.error()
     # On the tree's own file system: a full disk shows here, or where originals are kept. What
     # follows are renames.
-    with tempfile.TemporaryDirectory(prefix=".cohort-stage-", dir=tree) as name:
+    _clear_stages(tree)
+    with tempfile.TemporaryDirectory(prefix=STAGE, dir=tree) as name:
         stage(tree, Path(name), series, texts)
         _install(tree, Path(name), series, list(texts), state)
     return report
@@ -166,6 +168,7 @@ def revert(tree: Path, *, dry_run: bool = False) -> Report:
     report.files, report.changed = len(state.made), len(state.changed)
     _refuse_edited(tree, state)
     if not dry_run:
+        _clear_stages(tree)
         _remove(tree, state.made, state.directories)
         # Not before: on a full disk what was removed has made room for it.
         _write_state(tree, replace(state, earlier=_earlier(tree, state)))
@@ -256,6 +259,12 @@ def _patch(tree: Path, series: Series, report: Report) -> dict[str, list[str]]:
 def original_lines(tree: Path, file: str) -> list[str]:
     """A file's lines as they are without Cohort."""
     return hunks.split(original(tree, file).read_bytes().decode(errors="surrogateescape"))
+
+
+def _clear_stages(tree: Path) -> None:
+    """Delete what a command that was killed had staged; the tree is held, so no other stages."""
+    for left in tree.glob(f"{STAGE}*"):
+        shutil.rmtree(left)
 
 
 def stage(tree: Path, into: Path, series: Series, texts: Mapping[str, Sequence[str]]) -> None:

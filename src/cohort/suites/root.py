@@ -107,6 +107,7 @@ def debian(packages: Sequence[str] = ()) -> Path:
             _clear(part)
             words = ["--variant=minbase", f"--include={','.join(wanted)}", release, str(part)]
             done = host.run([*_apart(), tool, *words])
+            host.check_room(done, part, part / "debootstrap/debootstrap.log")
             if done.returncode:
                 last = (done.stdout + done.stderr).strip().splitlines()[-1:]
                 raise BuildError(f"debootstrap failed: {' '.join(last)}", f"{part}/debootstrap")

@@ -191,11 +191,9 @@ def _changes(
     for text in given:
         key, _, number = text.partition("=")
         try:
-            value = int(number)
+            value = int(number if key else "")
         except ValueError:
             raise UsageError(f"--change {text}: not KEY=NUMBER", _LIKE_CHANGE) from None
-        if not key:
-            raise UsageError(f"--change {text}: not KEY=NUMBER", _LIKE_CHANGE)
         if changes.setdefault(key, value) != value:
             raise UsageError(f"--change {key}= is there twice, {changes[key]} and {value}")
     return tuple(sorted(changes.items()))
