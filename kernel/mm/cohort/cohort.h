@@ -543,6 +543,20 @@ int cohort_pack_look(int nid, int top, unsigned int *at);
 void cohort_pack_wake(struct pglist_data *pgdat);
 void cohort_pack_drain(void);
 
+/**
+ * struct cohort_packs - of packing before a kill in a node
+ * @until: jiffies, up to which others wait for the task that is at it
+ * @home: jiffies, when a block came home, or there was enough
+ *
+ * Written by the task that holds the node's bit in cohort_packs_busy.
+ */
+struct cohort_packs {
+	unsigned long until, home;
+};
+
+extern struct cohort_packs cohort_packs[MAX_NUMNODES];
+extern unsigned long cohort_packs_busy[BITS_TO_LONGS(MAX_NUMNODES)];
+
 /*
  * host/page_alloc.h, inside mm/page_alloc.c.  Under zone->lock:
  */

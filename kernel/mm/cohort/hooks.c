@@ -90,38 +90,41 @@ static bool cohort_node_enough(int nid, int top, unsigned int order)
 	return false;
 }
 
+struct cohort_packs cohort_packs[MAX_NUMNODES];
+DECLARE_BITMAP(cohort_packs_busy, MAX_NUMNODES);
+
 /*
  * Blocks that come home are free for a request only above the mark, which may be far.  It goes on
- * until there is enough, or nothing that could be packed in any domain.
+ * until there is enough, which another may have made, or nothing to pack in any domain.
  * Return: there is enough.
  */
-static bool cohort_packs_in(int nid, int top, unsigned int order, bool *home)
+static bool cohort_packs_in(int nid, int top, unsigned int order)
 {
+	struct cohort_packs *packs = &cohort_packs[nid];
 	unsigned long end = jiffies + PACK_FOR;
+	bool any = false, more = true, enough = false;
 	unsigned int at = 0;
-	bool any = false;
 
-	while (time_before(jiffies, end) && !fatal_signal_pending(current)) {
+	/* Tasks that try in vain, one after the other, are waited for like one. */
+	if (time_after(jiffies, packs->until + PUT_OFF))
+		WRITE_ONCE(packs->until, jiffies + 2 * PACK_FOR);
+	while (more && !enough && time_before(jiffies, end) && !fatal_signal_pending(current)) {
 		int got = cohort_pack_look(nid, top, &at);
 
+		if (got > 0)
+			WRITE_ONCE(packs->home, jiffies);
 		any |= got >= 0;
-		if (got > 0) {
-			*home = true;
-			if (cohort_node_enough(nid, top, order))
-				return true;
-		}
-		if (!at && !any)
-			return false;
+		more = at || any;
 		any &= !!at;
+		enough = cohort_node_enough(nid, top, order);
 		cond_resched();
 	}
-	return false;
+	if (enough) {
+		WRITE_ONCE(packs->home, jiffies);
+		WRITE_ONCE(packs->until, jiffies - PUT_OFF - 1);
+	}
+	return enough;
 }
-
-/* Of the task that packs before a kill: until when the others wait for it; which has packed. */
-static DEFINE_MUTEX(cohort_packs_lock);
-static unsigned long cohort_packs_until = INITIAL_JIFFIES;
-static struct task_struct *cohort_packed;
 
 /**
  * __cohort_packs_for() - pack blocks for a request for which a process would be killed
@@ -131,17 +134,18 @@ static struct task_struct *cohort_packed;
  *
  * Compaction leaves blocks alone.  Pages move, and what a driver is told of that may wait for
  * its device, for as long as a user likes: meanwhile others must be able to kill.  So it is
- * done before oom_lock is taken, by one task at a time; the others wait for it, but not for ever.
+ * done before oom_lock is taken, by one task at a time in each node.  The others wait for it:
+ * for a node where nothing comes of it, half a second in any second and a half.
  *
  * Context: as for direct compaction; without oom_lock.
  * Return: true for a task that should wait, as if another killed.
  */
 bool __cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int order)
 {
+	bool waits = false, enough;
 	int nid = NUMA_NO_NODE;
 	struct zoneref *z;
 	struct zone *zone;
-	bool home = false;
 
 	lockdep_assert_not_held(&oom_lock);
 	/* For none of these is a process killed. */
@@ -149,20 +153,20 @@ bool __cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int 
 	    (gfp & (__GFP_RETRY_MAYFAIL | __GFP_THISNODE)) || ac->highest_zoneidx < ZONE_NORMAL ||
 	    (current->flags & PF_DUMPCORE) || !cohort_region_enabled())
 		return false;
-	if (!mutex_trylock(&cohort_packs_lock))
-		return time_before(jiffies, READ_ONCE(cohort_packs_until));
 	for_each_zone_zonelist_nodemask(zone, z, ac->zonelist, ac->highest_zoneidx, ac->nodemask) {
 		if (zone_to_nid(zone) == nid || !cohort_cpuset_allows(zone, gfp, ALLOC_CPUSET))
 			continue;
 		nid = zone_to_nid(zone);
-		WRITE_ONCE(cohort_packs_until, jiffies + 2 * PACK_FOR);
-		if (cohort_packs_in(nid, ac->highest_zoneidx, order, &home))
-			break;
+		if (test_and_set_bit_lock(nid, cohort_packs_busy)) {
+			waits |= time_before(jiffies, READ_ONCE(cohort_packs[nid].until));
+			continue;
+		}
+		enough = cohort_packs_in(nid, ac->highest_zoneidx, order);
+		clear_bit_unlock(nid, cohort_packs_busy);
+		if (enough)
+			return false;
 	}
-	if (home)
-		WRITE_ONCE(cohort_packed, current);
-	mutex_unlock(&cohort_packs_lock);
-	return false;
+	return waits && !fatal_signal_pending(current);
 }
 
 /**
@@ -176,7 +180,7 @@ bool __cohort_packs_for(const struct alloc_context *ac, gfp_t gfp, unsigned int 
  * Of all that ask in vain the one drains that would kill a process.  What puts a kill off is as
  * much as lies between the marks, or the first that came for a while: after each few pages that
  * reclaim frees into such a list processes would reclaim all over, and no process is killed.
- * So does a block that the task has packed.
+ * So does a block that came home lately in a node of the request, for whichever it was.
  *
  * Context: sleeps.  Caller holds oom_lock.
  * Return: true, for a look at what there is now.
@@ -186,6 +190,7 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 	static unsigned long put_off[MAX_NUMNODES], last = INITIAL_JIFFIES;
 	unsigned long *until = NULL;
 	long gained = 0, gap = 0;
+	bool packed = false;
 	struct zoneref *z;
 	struct zone *zone;
 
@@ -203,18 +208,15 @@ bool __cohort_drain_for(const struct alloc_context *ac, gfp_t gfp)
 			continue;
 		if (!until)
 			until = &put_off[zone_to_nid(zone)];
+		packed |= time_before(jiffies, READ_ONCE(cohort_packs[zone_to_nid(zone)].home) +
+					       PUT_OFF);
 		gained -= zone_page_state(zone, NR_FREE_PAGES);
 		drain_all_pages(zone);
 		gained += zone_page_state(zone, NR_FREE_PAGES);
 		gap += high_wmark_pages(zone) - min_wmark_pages(zone);
 	}
-	if (!until)
-		return false;
-	/* What has packed looks for its block, even if another packs by now. */
-	if (READ_ONCE(cohort_packed) == current) {
-		WRITE_ONCE(cohort_packed, NULL);
-		return true;
-	}
+	if (!until || packed)
+		return packed;
 	if (gained < gap && *until && time_before(jiffies, *until))
 		return false;
 	*until = jiffies + PUT_OFF;

@@ -399,6 +399,30 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, single, 0);
 }
 
+/* While a task packs before a kill others wait for it, and not for ever. */
+static void cohort_pack_test_waits(struct kunit *test)
+{
+	struct alloc_context ac;
+	bool waits, waits_on;
+	int nid;
+
+	cohort_test_context(&ac, GFP_KERNEL);
+	nid = zonelist_node_idx(ac.preferred_zoneref);
+	KUNIT_ASSERT_FALSE(test, test_and_set_bit_lock(nid, cohort_packs_busy));
+	cohort_pack_test_boost(true);
+	WRITE_ONCE(cohort_packs[nid].until, jiffies + 100 * HZ);
+	waits = __cohort_packs_for(&ac, GFP_KERNEL, 2);
+	WRITE_ONCE(cohort_packs[nid].until, jiffies - 1);
+	waits_on = __cohort_packs_for(&ac, GFP_KERNEL, 2);
+	clear_bit_unlock(nid, cohort_packs_busy);
+	/* Another one that packs in vain is waited for no longer. */
+	__cohort_packs_for(&ac, GFP_KERNEL, 2);
+	cohort_pack_test_boost(false);
+	KUNIT_EXPECT_TRUE(test, time_before_eq(READ_ONCE(cohort_packs[nid].until), jiffies));
+	KUNIT_EXPECT_TRUE(test, waits);
+	KUNIT_EXPECT_FALSE(test, waits_on);
+}
+
 /* Does a page lie in a block of its domain? */
 static bool cohort_pack_test_gets_block(struct cohort_domain *dom, struct zone *zone)
 {
@@ -583,6 +607,7 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_one),
 	KUNIT_CASE(cohort_pack_test_behind_many),
 	KUNIT_CASE_SLOW(cohort_pack_test_before_a_kill),
+	KUNIT_CASE(cohort_pack_test_waits),
 	KUNIT_CASE(cohort_pack_test_last_blocks),
 	KUNIT_CASE(cohort_pack_test_balloon),
 	KUNIT_CASE(cohort_pack_test_marks),

@@ -502,11 +502,11 @@ static void cohort_vnode_test_holes_stay(struct kunit *test)
 	more = zone_page_state(zone, NR_FREE_PAGES) / 4;
 	/* What others take and free meanwhile is far less. */
 	spin_lock_irqsave(&zone->lock, flags);
-	lends[0] = cohort_lend_headroom(vn, true);
-	has[0] = cohort_lend_headroom(vn, false);
+	lends[0] = cohort_lend_headroom(&vn->nodes, true);
+	has[0] = cohort_lend_headroom(&vn->nodes, false);
 	zone->cohort_soft += more;
-	lends[1] = cohort_lend_headroom(vn, true);
-	has[1] = cohort_lend_headroom(vn, false);
+	lends[1] = cohort_lend_headroom(&vn->nodes, true);
+	has[1] = cohort_lend_headroom(&vn->nodes, false);
 	zone->cohort_soft -= more;
 	spin_unlock_irqrestore(&zone->lock, flags);
 	KUNIT_EXPECT_GT(test, has[1], has[0] - (long)more / 2);
@@ -527,11 +527,17 @@ static void cohort_vnode_test_hopeless(struct kunit *test)
 	struct cohort_vnode_hope *hope = &cohort_vnode_hope[pgdat->node_id];
 	nodemask_t more = nodes, far = nodemask_of_node(MAX_NUMNODES - 1);
 	nodemask_t mems = cpuset_current_mems_allowed;
-	bool stale, dirtied, stuck, slow, fresh, confined;
+	bool stale, dirtied, stuck, trickle, slow, fresh, confined;
 
 	mutex_lock(&oom_lock);
 	memset(hope, 0, sizeof(*hope));
 	WRITE_ONCE(pgdat->kswapd_failures, MAX_RECLAIM_RETRIES);
+	hope->until = jiffies + HZ;
+	/* The first look is at dirty pages. */
+	mod_node_page_state(pgdat, NR_FILE_DIRTY, dirty);
+	dirtied = __cohort_vnode_hopeless(&nodes);
+	mod_node_page_state(pgdat, NR_FILE_DIRTY, -dirty);
+	hope->until = 0;
 	stale = __cohort_vnode_hopeless(&nodes);
 	KUNIT_EXPECT_LT(test, READ_ONCE(pgdat->kswapd_failures), MAX_RECLAIM_RETRIES);
 	/* It takes its time. */
@@ -539,10 +545,14 @@ static void cohort_vnode_test_hopeless(struct kunit *test)
 	WRITE_ONCE(pgdat->kswapd_failures, MAX_RECLAIM_RETRIES);
 	slow = __cohort_vnode_hopeless(&nodes);
 	mod_node_page_state(pgdat, NR_FILE_DIRTY, dirty);
-	dirtied = __cohort_vnode_hopeless(&nodes);
+	dirtied |= __cohort_vnode_hopeless(&nodes);
 	/* Nothing was written since. */
 	hope->moved -= 30 * HZ;
 	stuck = __cohort_vnode_hopeless(&nodes);
+	/* A page is written now and then, for long. */
+	hope->moved = jiffies;
+	hope->begun -= 120 * HZ;
+	trickle = __cohort_vnode_hopeless(&nodes);
 	mod_node_page_state(pgdat, NR_FILE_DIRTY, -dirty);
 	fresh = __cohort_vnode_hopeless(&nodes);
 	WRITE_ONCE(pgdat->kswapd_failures, 0);
@@ -557,6 +567,7 @@ static void cohort_vnode_test_hopeless(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, slow);
 	KUNIT_EXPECT_FALSE(test, dirtied);
 	KUNIT_EXPECT_TRUE(test, stuck);
+	KUNIT_EXPECT_TRUE(test, trickle);
 	KUNIT_EXPECT_TRUE(test, fresh);
 	KUNIT_EXPECT_TRUE(test, confined || MAX_NUMNODES == 1 || !IS_ENABLED(CONFIG_CPUSETS));
 }

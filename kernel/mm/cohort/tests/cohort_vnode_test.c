@@ -64,6 +64,9 @@ static void cohort_vnode_test_stays(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, cohort_vnode_gfp_stays(GFP_ATOMIC | __GFP_HARDWALL, 0));
 	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS | __GFP_NORETRY, 0),
 			       "with a pool behind it");
+	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_KERNEL | __GFP_HIGHMEM, 0),
+			       "of each CPU");
+	KUNIT_EXPECT_TRUE_MSG(test, cohort_vnode_gfp_stays(GFP_HIGHUSER, 0), "of a pipe");
 	KUNIT_EXPECT_FALSE_MSG(test, cohort_vnode_gfp_stays(GFP_NOFS | __GFP_WRITE, 0),
 			       "a directory's page on f2fs");
 }
@@ -283,6 +286,7 @@ static void cohort_vnode_test_file_end(struct inode *inode, struct file *file)
 /* Nor is one that brought a page back, and found that the others are held. */
 static void cohort_vnode_test_trickle(struct kunit *test)
 {
+	const gfp_t gfp = GFP_KERNEL & ~__GFP_KSWAPD_RECLAIM;
 	struct cohort_vnode *vn = &cohort_vnode_test_owner;
 	unsigned long start, pfn;
 	struct inode *inode;
@@ -298,8 +302,9 @@ static void cohort_vnode_test_trickle(struct kunit *test)
 	atomic_long_set(&vn->lent, 2);
 	start = READ_ONCE(vn->barren);
 
-	KUNIT_EXPECT_TRUE(test, __cohort_vnode_take_back(GFP_KERNEL & ~__GFP_KSWAPD_RECLAIM, 0,
-							 &vn->nodes));
+	/* What is to be written is refused for dirty pages, beside free memory. */
+	KUNIT_EXPECT_FALSE(test, __cohort_vnode_take_back(gfp | __GFP_WRITE, 0, &vn->nodes));
+	KUNIT_EXPECT_TRUE(test, __cohort_vnode_take_back(gfp, 0, &vn->nodes));
 	KUNIT_EXPECT_TRUE(test, time_after(READ_ONCE(vn->barren), start));
 
 	clear_bit(cohort_span_bit(pfn), cohort_lent_map(pfn));

@@ -44,7 +44,7 @@
 /* That kswapd has given a node up is believed for so long, and then it is to try once more. */
 #define GIVEN_UP	(10 * HZ)
 
-/* A try that it gives up later than this does not count as one. */
+/* A try that it gives up later than this does not count as one; and the flushers have so long. */
 #define GIVE_UP		(60 * HZ)
 
 /**
@@ -465,7 +465,8 @@ struct cohort_vnode_hope cohort_vnode_hope[MAX_NUMNODES];
 
 /*
  * Do the flushers make pages of a node clean, of which there are as many as lie between its
- * marks?  Storage that has brought nothing for long may never.
+ * marks?  Storage that has brought nothing for long may never; nor does what a healthy device
+ * brings, a page now and then, speak for a dead one.
  */
 static bool cohort_vnode_flushed(struct pglist_data *pgdat, struct cohort_vnode_hope *hope)
 {
@@ -479,9 +480,15 @@ static bool cohort_vnode_flushed(struct pglist_data *pgdat, struct cohort_vnode_
 		       min_wmark_pages(&pgdat->node_zones[i]);
 	if (written != hope->written || time_after(jiffies, hope->looked + GIVEN_UP))
 		hope->moved = jiffies;
+	if (nr <= gap || written - hope->base > gap ||
+	    time_after(jiffies, hope->looked + GIVE_UP)) {
+		hope->begun = jiffies;
+		hope->base = written;
+	}
 	hope->written = written;
 	hope->looked = jiffies;
-	return nr > gap && time_before(jiffies, hope->moved + GIVEN_UP);
+	return nr > gap && time_before(jiffies, hope->moved + GIVEN_UP) &&
+	       time_before(jiffies, hope->begun + GIVE_UP);
 }
 
 /*

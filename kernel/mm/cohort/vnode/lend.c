@@ -98,13 +98,13 @@ static void cohort_lend_take_back_work(struct work_struct *work);
 static DECLARE_WORK(lend_work, cohort_lend_take_back_work);
 
 /**
- * cohort_lend_headroom() - free pages of a node beyond its high watermarks
- * @vn: the node
+ * cohort_lend_headroom() - free pages of nodes beyond their high watermarks
+ * @nodes: the nodes
  * @to_lend: holes in blocks do not count, which its own processes may fill
  *
  * Return: pages; negative if it is short.
  */
-long cohort_lend_headroom(const struct cohort_vnode *vn, bool to_lend)
+long cohort_lend_headroom(const nodemask_t *nodes, bool to_lend)
 {
 	long pages = 0;
 	struct zone *zone;
@@ -112,7 +112,7 @@ long cohort_lend_headroom(const struct cohort_vnode *vn, bool to_lend)
 	for_each_populated_zone(zone) {
 		unsigned long nr;
 
-		if (!node_isset(zone_to_nid(zone), vn->nodes))
+		if (!node_isset(zone_to_nid(zone), *nodes))
 			continue;
 		nr = zone_page_state(zone, NR_FREE_PAGES);
 		nr = to_lend ? nr - min(nr, cohort_unusable_free(zone)) : cohort_breachable(zone, nr);
@@ -183,10 +183,10 @@ static struct cohort_vnode *cohort_lend_find(const struct cohort_vnode *own)
 {
 	struct cohort_vnode *vn;
 
-	if (cohort_lend_headroom(own, false) > 0)
+	if (cohort_lend_headroom(&own->nodes, false) > 0)
 		return NULL;
 	for (vn = cohort_vnodes; vn < own; vn++)
-		if (cohort_lend_headroom(vn, true) > cohort_lend_keeps(vn))
+		if (cohort_lend_headroom(&vn->nodes, true) > cohort_lend_keeps(vn))
 			return vn;
 	return NULL;
 }
@@ -414,7 +414,7 @@ static bool cohort_lend_take_some(struct cohort_vnode *vn, long want, bool spare
  */
 static unsigned long cohort_lend_take_turn(struct cohort_vnode *vn, bool *late)
 {
-	long want = cohort_lend_keeps(vn) - cohort_lend_headroom(vn, true);
+	long want = cohort_lend_keeps(vn) - cohort_lend_headroom(&vn->nodes, true);
 	bool spare = READ_ONCE(lending) && cohort_protect(false);
 	unsigned long starved = xchg(&vn->starved, 0), got = 0;
 
@@ -490,6 +490,9 @@ bool __cohort_vnode_take_back(gfp_t gfp, unsigned int order, const nodemask_t *n
 	vn = cohort_vnode_current();
 	if (!nodes_subset(*nodemask, vn->nodes) || atomic_long_read(&vn->lent) <= 0 ||
 	    time_before(jiffies, READ_ONCE(vn->barren)))
+		return false;
+	/* A node that has too many dirty pages gives none to be written, whatever is free. */
+	if ((gfp & __GFP_WRITE) && cohort_lend_headroom(nodemask, false) > 0)
 		return false;
 	cohort_lend_wake(gfp);
 	if ((gfp & reclaim) != reclaim || !gfpflags_allow_blocking(gfp))

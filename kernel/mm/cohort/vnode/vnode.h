@@ -64,13 +64,15 @@ struct cohort_vnode {
  * @written: pages that had been written back at the last look
  * @moved: jiffies, when that last changed
  * @looked: jiffies, when the last look was
+ * @base: pages that had been written back at @begun
+ * @begun: jiffies, since when the flushers have made little progress, and have much to do
  * @tried: jiffies, since when kswapd tries once more; 0: it does not
  * @until: jiffies, up to which it is believed that it gave up; 0: it is not
  *
  * Under oom_lock.
  */
 struct cohort_vnode_hope {
-	unsigned long written, moved, looked, tried, until;
+	unsigned long written, moved, looked, base, begun, tried, until;
 };
 
 extern struct cohort_vnode_hope cohort_vnode_hope[MAX_NUMNODES];
@@ -99,6 +101,8 @@ static inline bool cohort_vnode_for_process(void)
  * with it all that wait for a journal; also where a pool is behind it, which all roles share.
  * That it cannot be moved tells it from user memory, as cpusets make a hard wall of what the bulk
  * allocator asks for, and so does a transaction: its metadata is page cache of the block device.
+ * Pages of memory for each CPU, asked for with these flags and no others, are of all roles, and so
+ * is the mutex under which they are allocated: each fork takes it.
  */
 static inline bool cohort_vnode_gfp_stays(gfp_t gfp, unsigned int order)
 {
@@ -106,6 +110,8 @@ static inline bool cohort_vnode_gfp_stays(gfp_t gfp, unsigned int order)
 	bool user = gfp & __GFP_MOVABLE;
 
 	if ((gfp & kills) == __GFP_DIRECT_RECLAIM && (!user || current->journal_info))
+		return false;
+	if (gfp == (GFP_KERNEL | __GFP_HIGHMEM) && !order)
 		return false;
 	if (!user && (gfp & __GFP_HIGH))
 		gfp &= ~__GFP_HARDWALL;
@@ -161,7 +167,7 @@ void cohort_vnode_count_victims(void);
 /* lend.c */
 void cohort_vnode_returned(unsigned long pfn);
 struct folio *cohort_vnode_borrow(struct address_space *mapping, gfp_t gfp);
-long cohort_lend_headroom(const struct cohort_vnode *vn, bool to_lend);
+long cohort_lend_headroom(const nodemask_t *nodes, bool to_lend);
 bool cohort_vnode_lends(void);
 int cohort_vnode_lend(bool on);
 
