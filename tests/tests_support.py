@@ -229,7 +229,7 @@ def small_guest(
     kernel: Kernel,
     run_dir: Path,
     storage_mb: int = 0,
-    limit_s: float = 300,
+    limit_s: float = 1200,
     latency: Latency | None = None,
 ) -> SmallGuest:
     """The guest whose init is this C file, compiled for the kernel's machine."""

@@ -359,13 +359,20 @@ static unsigned long on_node(char *p, int node)
 {
 	static void *page[BOUND_PAGES / 2];
 	static int status[BOUND_PAGES / 2];
-	unsigned long i, n = 0;
+	unsigned long i, n, moving, tries = 0;
 
 	for (i = 0; i < BOUND_PAGES / 2; i++)
 		page[i] = p + (2 * i + 1) * PAGE;
-	syscall(SYS_move_pages, 0, BOUND_PAGES / 2, page, NULL, status, 0);
-	for (i = 0; i < BOUND_PAGES / 2; i++)
-		n += status[i] == node;
+	/* One that is being moved is nowhere for a moment. */
+	do {
+		if (tries)
+			usleep(10000);
+		syscall(SYS_move_pages, 0, BOUND_PAGES / 2, page, NULL, status, 0);
+		for (i = 0, n = 0, moving = 0; i < BOUND_PAGES / 2; i++) {
+			n += status[i] == node;
+			moving += status[i] < 0;
+		}
+	} while (moving && ++tries < 1000);
 	return n;
 }
 

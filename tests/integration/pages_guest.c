@@ -60,13 +60,20 @@ static pid_t child(int (*body)(void))
 static int on_node_of(pid_t pid, char *p, int n, size_t step, int node)
 {
 	void *page[SAME];
-	int status[SAME], i, nr = 0;
+	int status[SAME], i, nr, moving, tries = 0;
 
 	for (i = 0; i < n; i++)
 		page[i] = p + i * step;
-	syscall(SYS_move_pages, pid, (long)n, page, NULL, status, 0);
-	for (i = 0; i < n; i++)
-		nr += status[i] == node;
+	/* One that is being moved is nowhere for a moment. */
+	do {
+		if (tries)
+			usleep(10000);
+		syscall(SYS_move_pages, pid, (long)n, page, NULL, status, 0);
+		for (i = 0, nr = 0, moving = 0; i < n; i++) {
+			nr += status[i] == node;
+			moving += status[i] < 0;
+		}
+	} while (moving && ++tries < 500);
 	return nr;
 }
 

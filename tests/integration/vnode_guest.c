@@ -111,7 +111,7 @@ static int on_node(char *p, int node)
 			n += status[i] == node;
 			moving += status[i] < 0;
 		}
-	} while (moving && ++tries < 20);
+	} while (moving && ++tries < 500);
 	if (moving)
 		printf("note pages_that_are_nowhere %d\n", moving);
 	return n;
@@ -463,8 +463,9 @@ static void forking(void)
 		/* A child is begun with this role, which takes longer than that. */
 		forked(first);
 		usleep(2000);
-		first = forks->nr;
 		put(path, "untrusted");
+		/* One that was there before has the old role; the next is the one that is begun. */
+		first = forks->nr;
 		forked(first + 2);
 		for (i = first; i < first + 2; i++) {
 			snprintf(path, sizeof(path), "/proc/%d/vnode", forks->pid[i]);
@@ -938,7 +939,7 @@ static void make_loan(void)
 static void lending(void)
 {
 	char kept[24];
-	int status;
+	int status, i;
 
 	mkdir("/dev", 0755);
 	mkdir("/data", 0755);
@@ -956,7 +957,11 @@ static void lending(void)
 	waitpid(child(wants_back), &status, 0);
 	claim(WIFEXITED(status), "the owner lives");
 	unlink(LOAN);
-	put("/proc/sys/vm/drop_caches", "1");
+	/* What a worker has in hand comes home a moment later. */
+	for (i = 0; i < 500 && number(LENDER) + number(NODES "untrusted/lent_kb"); i++) {
+		put("/proc/sys/vm/drop_caches", "1");
+		usleep(20000);
+	}
 	claim(says(LENDER, "0") && says(NODES "untrusted/lent_kb", "0"), "all loans end");
 	put(NODES "lend", "0");
 	put(RESERVE, kept);

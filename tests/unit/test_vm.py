@@ -164,7 +164,7 @@ def test_a_hang(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     started = time.monotonic()
     with pytest.raises(GuestError, match="no sign of life for 1 s"):
         guest.run(spec, guest.Limits(total_s=20, silent_s=1))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15  # not by the other limit
 
 
 def test_a_panic_that_does_not_end_qemu(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,11 +196,16 @@ def test_qemu_that_does_not_start(spec: VmSpec, monkeypatch: pytest.MonkeyPatch)
 
 def test_calling_a_run_off(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_qemu(monkeypatch, "echo $$ > pid; exec sleep 60")
-    stop = threading.Event()
-    threading.Timer(0.5, stop.set).start()
+    stop, pid = threading.Event(), spec.run_dir / "pid"
+
+    def stop_when_it_runs() -> None:
+        wait_for_pid(pid, 50)
+        stop.set()
+
+    threading.Thread(target=stop_when_it_runs, daemon=True).start()
     with pytest.raises(Stopped):
-        guest.run(spec, LIMITS, stop=stop)
-    assert_gone(int((spec.run_dir / "pid").read_text()))
+        guest.run(spec, guest.Limits(total_s=60, silent_s=60), stop=stop)
+    assert_gone(int(pid.read_text()))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -223,13 +228,18 @@ cli.main([])
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     pid = tmp_path / "pid"
-    deadline = time.monotonic() + 20
-    while not (pid.is_file() and pid.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for_pid(pid, 20)
     lab.send_signal(how)
     codes = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}
     assert lab.wait(10) == codes[how]
     assert_gone(int(pid.read_text()))
+
+
+def wait_for_pid(file: Path, seconds: float) -> None:
+    """Until a process has written its number there, or time is up."""
+    deadline = time.monotonic() + seconds
+    while not (file.is_file() and file.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def assert_gone(pid: int) -> None:
