@@ -3,10 +3,8 @@
  * Domains: which block the next page comes from, when another block is taken,
  * and what strangers get.
  */
-#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <linux/oom.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
@@ -580,24 +578,6 @@ static void cohort_domain_test_pcp_ages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, after, (int)ARRAY_SIZE(page) / 2);
 }
 
-/* A trickle from the lists of CPUs puts a kill off once, and not for each page that comes free. */
-static void cohort_domain_test_put_off(struct kunit *test)
-{
-	const gfp_t gfp = GFP_KERNEL & ~__GFP_IO;	/* for which nothing is packed */
-	unsigned long late = jiffies + 2 * HZ;	/* on a busy host */
-	struct alloc_context ac;
-	bool first, again;
-
-	cohort_test_context(&ac, gfp);
-	msleep(1100);
-	mutex_lock(&oom_lock);
-	first = __cohort_drain_for(&ac, gfp);
-	again = __cohort_drain_for(&ac, gfp);
-	mutex_unlock(&oom_lock);
-	KUNIT_EXPECT_TRUE(test, first);
-	KUNIT_EXPECT_FALSE(test, again && time_before(jiffies, late));
-}
-
 static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_fullest_first),
 	KUNIT_CASE(cohort_domain_test_room_per_zone),
@@ -623,7 +603,6 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_destroy_drains),
 	KUNIT_CASE(cohort_domain_test_shared_slot),
 	KUNIT_CASE(cohort_domain_test_pcp_ages),
-	KUNIT_CASE_SLOW(cohort_domain_test_put_off),
 	{}
 };
 

@@ -5,7 +5,6 @@
  */
 #include <linux/delay.h>
 #include <linux/mman.h>
-#include <linux/oom.h>
 #include <linux/page-isolation.h>
 #include <linux/sched/mm.h>
 #include <linux/swap.h>
@@ -356,15 +355,6 @@ static unsigned long cohort_pack_test_packs_for(const struct alloc_context *ac, 
 	return cohort_pack_test_packed() - packed;
 }
 
-/* All zones are far below their marks, or have no boost. */
-static void cohort_pack_test_boost(bool on)
-{
-	struct zone *zone;
-
-	for_each_populated_zone(zone)
-		zone->watermark_boost = on ? zone_page_state(zone, NR_FREE_PAGES) : 0;
-}
-
 /*
  * Before a process is killed for a piece of several pages one is made of the holes.  For a
  * single page none is; but the packing worker may make one meanwhile.
@@ -386,41 +376,17 @@ static void cohort_pack_test_before_a_kill(struct kunit *test)
 	if (!cohort_pack_test_largest(dom))
 		kunit_skip(test, "the packing worker came first");
 	/* One block would not do. */
-	cohort_pack_test_boost(true);
+	cohort_test_boost(true);
 	start = jiffies;
 	several = cohort_pack_test_packs_for(&ac, 2);
 	/* Unless that is all that there was time for. */
 	if (time_before(jiffies, start + HZ / 4))
 		least = 2;
-	cohort_pack_test_boost(false);
+	cohort_test_boost(false);
 	for (tries = 0; single && tries < 4; tries++)
 		single = cohort_pack_test_packs_for(&ac, 0);
 	KUNIT_EXPECT_GE(test, several, least);
 	KUNIT_EXPECT_EQ(test, single, 0);
-}
-
-/* While a task packs before a kill others wait for it, and not for ever. */
-static void cohort_pack_test_waits(struct kunit *test)
-{
-	struct alloc_context ac;
-	bool waits, waits_on;
-	int nid;
-
-	cohort_test_context(&ac, GFP_KERNEL);
-	nid = zonelist_node_idx(ac.preferred_zoneref);
-	KUNIT_ASSERT_FALSE(test, test_and_set_bit_lock(nid, cohort_packs_busy));
-	cohort_pack_test_boost(true);
-	WRITE_ONCE(cohort_packs[nid].until, jiffies + 100 * HZ);
-	waits = __cohort_packs_for(&ac, GFP_KERNEL, 2);
-	WRITE_ONCE(cohort_packs[nid].until, jiffies - 1);
-	waits_on = __cohort_packs_for(&ac, GFP_KERNEL, 2);
-	clear_bit_unlock(nid, cohort_packs_busy);
-	/* Another one that packs in vain is waited for no longer. */
-	__cohort_packs_for(&ac, GFP_KERNEL, 2);
-	cohort_pack_test_boost(false);
-	KUNIT_EXPECT_TRUE(test, time_before_eq(READ_ONCE(cohort_packs[nid].until), jiffies));
-	KUNIT_EXPECT_TRUE(test, waits);
-	KUNIT_EXPECT_FALSE(test, waits_on);
 }
 
 /* Does a page lie in a block of its domain? */
@@ -607,7 +573,6 @@ static struct kunit_case cohort_pack_test_cases[] = {
 	KUNIT_CASE(cohort_pack_test_one),
 	KUNIT_CASE(cohort_pack_test_behind_many),
 	KUNIT_CASE_SLOW(cohort_pack_test_before_a_kill),
-	KUNIT_CASE(cohort_pack_test_waits),
 	KUNIT_CASE(cohort_pack_test_last_blocks),
 	KUNIT_CASE(cohort_pack_test_balloon),
 	KUNIT_CASE(cohort_pack_test_marks),

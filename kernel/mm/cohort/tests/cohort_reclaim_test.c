@@ -104,6 +104,10 @@ static void cohort_reclaim_test_reset(struct kunit *test)
 	trace_mm_vmscan_node_reclaim_end(1UL << 30);
 	now = cohort_reclaim_test_read(test, COHORT_SIZE_NODE);
 	KUNIT_EXPECT_LT(test, now->sum, 1UL << 31);
+	/* Right-sized reclaim hears of kswapd meanwhile. */
+	__cohort_kswapd_ran(first_online_node, 1UL << 30);
+	now = cohort_reclaim_test_read(test, COHORT_SIZE_KSWAPD);
+	KUNIT_EXPECT_LT(test, now->sum, 1UL << 30);
 	KUNIT_ASSERT_EQ(test, cohort_reclaim_measure(true), 0);
 	now = cohort_reclaim_test_read(test, COHORT_SIZE_NODE);
 	KUNIT_EXPECT_LT(test, now->sum, 1UL << 30);

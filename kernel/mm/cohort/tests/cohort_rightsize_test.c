@@ -4,6 +4,7 @@
  * recent, and how far is read around a page that was evicted.
  */
 #include <kunit/test.h>
+#include <linux/buffer_head.h>
 #include <linux/compaction.h>
 #include <linux/delay.h>
 #include <linux/file.h>
@@ -72,6 +73,24 @@ static void cohort_rightsize_test_toggle(struct kunit *test)
 	}
 	KUNIT_ASSERT_EQ(test, cohort_rightsize_switch(true), 0);
 }
+
+#ifdef CONFIG_BUFFER_HEAD
+/* While there are too many buffer heads kswapd looks for them in zones that lack nothing. */
+static void cohort_rightsize_test_buffer_heads(struct kunit *test)
+{
+	struct pglist_data *pgdat = NODE_DATA(first_online_node);
+	int over = buffer_heads_over_limit;
+	unsigned long without, with;
+
+	buffer_heads_over_limit = 0;
+	without = cohort_kswapd_target(pgdat, MAX_NR_ZONES - 1, 0, 12345);
+	buffer_heads_over_limit = 1;
+	with = cohort_kswapd_target(pgdat, MAX_NR_ZONES - 1, 0, 12345);
+	buffer_heads_over_limit = over;
+	KUNIT_EXPECT_LT(test, without, 12345);
+	KUNIT_EXPECT_EQ(test, with, 12345);
+}
+#endif
 
 /* A window in which processes reclaim all by themselves. */
 static void cohort_rightsize_test_window(void)
@@ -431,6 +450,9 @@ static void cohort_rightsize_test_working_set(struct kunit *test)
 
 static struct kunit_case cohort_rightsize_test_cases[] = {
 	KUNIT_CASE(cohort_rightsize_test_toggle),
+#ifdef CONFIG_BUFFER_HEAD
+	KUNIT_CASE(cohort_rightsize_test_buffer_heads),
+#endif
 	KUNIT_CASE(cohort_rightsize_test_long_run),
 	KUNIT_CASE(cohort_rightsize_test_late),
 	KUNIT_CASE(cohort_rightsize_test_aim),

@@ -184,6 +184,14 @@ void cohort_test_context(struct alloc_context *ac, gfp_t gfp)
 						     ac->highest_zoneidx, NULL);
 }
 
+void cohort_test_boost(bool on)
+{
+	struct zone *zone;
+
+	for_each_populated_zone(zone)
+		zone->watermark_boost = on ? zone_page_state(zone, NR_FREE_PAGES) : 0;
+}
+
 struct page *cohort_test_breach(gfp_t gfp, unsigned int order)
 {
 	struct alloc_context ac;

@@ -62,6 +62,9 @@ struct page *cohort_test_breach(gfp_t gfp, unsigned int order);
 /* The same, as before a process is killed for the request. */
 struct page *cohort_test_breach_last(gfp_t gfp, unsigned int order);
 
+/* All zones are far below their marks, or have no boost. */
+void cohort_test_boost(bool on);
+
 /* A page is there, and is given back. */
 void cohort_test_gets(struct kunit *test, struct page *page, unsigned int order);
 
