@@ -28,17 +28,22 @@ static unsigned long *sra_used;
 static u64 boot_size __initdata;
 static u64 boot_base __initdata = COHORT_ANY_BASE;
 
+/* A frame that has gone bad is given to no other client. */
 static void cohort_sra_release(struct cohort_buffer *buffer)
 {
-	unsigned long i, nr = buffer->len >> PAGE_SHIFT;
+	unsigned long i, at, nr = buffer->len >> PAGE_SHIFT;
 	struct page *page = sg_page(buffer->table.sgl);
 
 	for (i = 0; want_init_on_free() && i < nr; i++) {
-		clear_highpage(page + i);
+		if (!PageHWPoison(page + i))
+			clear_highpage(page + i);
 		cond_resched();
 	}
+	at = page_to_pfn(page) - sra_base;
 	mutex_lock(&sra_lock);
-	bitmap_clear(sra_used, page_to_pfn(page) - sra_base, nr);
+	for (i = 0; i < nr; i++)
+		if (!PageHWPoison(page + i))
+			__clear_bit(at + i, sra_used);
 	mutex_unlock(&sra_lock);
 }
 
