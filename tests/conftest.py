@@ -9,7 +9,7 @@ import pytest
 from cohort import cli, host, kept, paths, runs
 from cohort.errors import Failed
 from cohort.kernel import overlay, source
-from cohort.kernel.build import Kernel, KernelSpec, build
+from cohort.kernel.build import Kernel, KernelSpec, build, held_tree
 from cohort.log import Update, line_writer
 from cohort.results.metrics import compute_metrics
 from cohort.results.rundir import RunDir
@@ -144,7 +144,9 @@ def announce(pytestconfig: pytest.Config) -> Callable[[str], Update]:
 def tree(announce: Callable[[str], Update]) -> Path:
     """The fetched kernel source with Cohort on it, as the builds use it."""
     found = source.fetch(announce("unpacking the kernel source, MiB"))
-    overlay.apply(found)
+    # Another worker of pytest has the same tree, and a build may.
+    with held_tree(found, own=False, shared=False):
+        overlay.apply(found)
     return found
 
 
