@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "claims.h"
+#include "nodes.h"
 
 #define MB (1UL << 20)
 #define PAGE 4096UL
@@ -355,27 +356,6 @@ static long node_stat(int node, const char *name)
 	return number(path, name);
 }
 
-static unsigned long on_node(char *p, int node)
-{
-	static void *page[BOUND_PAGES / 2];
-	static int status[BOUND_PAGES / 2];
-	unsigned long i, n, moving, tries = 0;
-
-	for (i = 0; i < BOUND_PAGES / 2; i++)
-		page[i] = p + (2 * i + 1) * PAGE;
-	/* One that is being moved is nowhere for a moment. */
-	do {
-		if (tries)
-			usleep(10000);
-		syscall(SYS_move_pages, 0, BOUND_PAGES / 2, page, NULL, status, 0);
-		for (i = 0, n = 0, moving = 0; i < BOUND_PAGES / 2; i++) {
-			n += status[i] == node;
-			moving += status[i] < 0;
-		}
-	} while (moving && ++tries < 1000);
-	return n;
-}
-
 /* The node that this CPU would not have chosen. */
 static int other_node(void)
 {
@@ -403,7 +383,8 @@ static void stays_in(int node)
 	usleep(500000);
 	note("pages_packed", vmstat("cohort_migrate") - migrated);
 	claim(vmstat("cohort_migrate") - migrated >= 2000, "they are packed");
-	claim(on_node(p, node) == BOUND_PAGES / 2, "its pages stay in their node");
+	claim(pages_on_node(0, p + PAGE, BOUND_PAGES / 2, 2 * PAGE, node) == BOUND_PAGES / 2,
+	      "its pages stay in their node");
 }
 
 static void has_policy(int ready)

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 
 #include "claims.h"
+#include "nodes.h"
 
 #define MB (1UL << 20)
 #define HUGE (2 * MB)
@@ -56,30 +57,9 @@ static pid_t child(int (*body)(void))
 	return pid;
 }
 
-/* Pages of a process, 0 for the own one, that lie so far apart, on this node. */
-static int on_node_of(pid_t pid, char *p, int n, size_t step, int node)
-{
-	void *page[SAME];
-	int status[SAME], i, nr, moving, tries = 0;
-
-	for (i = 0; i < n; i++)
-		page[i] = p + i * step;
-	/* One that is being moved is nowhere for a moment. */
-	do {
-		if (tries)
-			usleep(10000);
-		syscall(SYS_move_pages, pid, (long)n, page, NULL, status, 0);
-		for (i = 0, nr = 0, moving = 0; i < n; i++) {
-			nr += status[i] == node;
-			moving += status[i] < 0;
-		}
-	} while (moving && ++tries < 500);
-	return nr;
-}
-
 static int on_node(char *p, int n, size_t step, int node)
 {
-	return on_node_of(0, p, n, step, node);
+	return pages_on_node(0, p, n, step, node);
 }
 
 /* A child that borrows its address space, as a launcher's does before it executes a program. */
@@ -117,7 +97,7 @@ static int owns(void)
 
 static int of_owner(int node)
 {
-	return on_node_of(owner, others, SAME, 4096, node);
+	return pages_on_node(owner, others, SAME, 4096, node);
 }
 
 static void send_owner(void)

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "claims.h"
+#include "nodes.h"
 
 #define MB (1UL << 20)
 #define PAGES 256
@@ -92,29 +93,10 @@ static char *touch(size_t size)
 	return p;
 }
 
-/*
- * How many of the pages that lie STEP apart are on this node.  One that is being moved, by
- * kcompactd for one, is nowhere for a moment.
- */
+/* How many of the pages that lie STEP apart are on this node. */
 static int on_node(char *p, int node)
 {
-	void *page[PAGES];
-	int status[PAGES], i, n, moving, tries = 0;
-
-	for (i = 0; i < PAGES; i++)
-		page[i] = p + i * STEP;
-	do {
-		if (tries)
-			usleep(10000);
-		syscall(SYS_move_pages, 0, (long)PAGES, page, NULL, status, 0);
-		for (i = 0, n = 0, moving = 0; i < PAGES; i++) {
-			n += status[i] == node;
-			moving += status[i] < 0;
-		}
-	} while (moving && ++tries < 500);
-	if (moving)
-		printf("note pages_that_are_nowhere %d\n", moving);
-	return n;
+	return pages_on_node(0, p, PAGES, STEP, node);
 }
 
 static void move(char *p, int node)
