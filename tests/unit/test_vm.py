@@ -164,7 +164,7 @@ def test_a_hang(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     started = time.monotonic()
     with pytest.raises(GuestError, match="no sign of life for 1 s"):
         guest.run(spec, guest.Limits(total_s=20, silent_s=1))
-    assert time.monotonic() - started < 15  # not by the other limit
+    assert time.monotonic() - started < 5
 
 
 def test_a_panic_that_does_not_end_qemu(spec: VmSpec, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -286,7 +286,7 @@ static void cohort_pcpa_test_busy(struct kunit *test)
 	start = jiffies;
 	page = cohort_pcpa_alloc(AREA_PAGES, GFP_KERNEL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(page), -EBUSY);
-	KUNIT_EXPECT_LE(test, jiffies_to_msecs(jiffies - start), 5 * COHORT_CONTIG_MS);
+	KUNIT_EXPECT_LE(test, jiffies_to_msecs(jiffies - start), 2 * COHORT_CONTIG_MS);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().client, 0UL);
 	folio_put(held);
 	page = cohort_pcpa_alloc(AREA_PAGES, GFP_KERNEL);
