@@ -18,11 +18,12 @@ SOURCE_VERSION := 6.12.117-1~deb12u1
 # What a phone of arm64 needs besides (make run ARCH=arm64).
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
 
-SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes integrity userland
+SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes pieces integrity userland
 POLICIES := none,region-alone,region,cpb,pcpa,vnode
 # On one CPU there is no room for two nodes.
 POLICIES_adversaries := none,region-alone,region,rightsize,cpb,pcpa,pcpa-kept
 POLICIES_changes := none,region-alone,region,cpb,pcpa
+POLICIES_pieces := cma128,pcpa64,pcpa-kept64
 # Suites on another machine, each with its options. They run before the suite itself, and what their
 # guests said goes out of its way. A checked kernel wants more of the virtual node that it lives in
 # than `vnode` has.

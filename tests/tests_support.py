@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from cohort import host
+from cohort import host, paths
 from cohort.kernel import hunks, overlay
 from cohort.kernel.build import Kernel, find_arch
 from cohort.kernel.overlay import Series
@@ -234,7 +234,8 @@ def small_guest(
 ) -> SmallGuest:
     """The guest whose init is this C file, compiled for the kernel's machine."""
     program = run_dir / "init"
-    words = ["-O1", "-Wall", "-Wextra", "-Werror", "-static", "-o", str(program), str(source)]
+    words = ["-O1", "-Wall", "-Wextra", "-Werror", "-static", f"-I{paths.SUITES / 'pieces'}"]
+    words += ["-o", str(program), str(source)]
     done = host.run([host.need(find_arch(kernel.arch).cc), *words])
     assert done.returncode == 0, done.stderr
     initrd = build_initramfs(program, "", run_dir / "initramfs.cpio")

@@ -67,12 +67,14 @@ static void mount_all(void)
 	}
 }
 
+/* Moved, and not only changed into: no process of a changed root may have a user namespace. */
 static void enter_root(const char *dev)
 {
 	if (!storage_appears(dev))
 		fatal("no storage: %s is not there", dev);
 	mkdir("/root", 0755);
-	if (mount(dev, "/root", "ext4", MS_NOATIME, "") || chdir("/root") || chroot("."))
+	if (mount(dev, "/root", "ext4", MS_NOATIME, "") || chdir("/root") ||
+	    mount(".", "/", NULL, MS_MOVE, NULL) || chroot("."))
 		fatal("root %s: %s", dev, strerror(errno));
 	mount_all();
 }

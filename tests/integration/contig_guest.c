@@ -4,15 +4,12 @@
  * /dev/pmem0.  Pieces are there whatever an ordinary user holds, and the copies that the
  * frames hold meanwhile are never those of what a file has no more: pages are written,
  * directly too, punched out, cut off and read by many while memory is short.  Prints
- * "ok WHAT" or "not ok WHAT", a line a claim, "adversary NAME WORD VALUE ..." for the pieces
- * that were asked for beside one user, and "note NAME VALUE" for what was measured.
+ * "ok WHAT" or "not ok WHAT", a line a claim, and "note NAME VALUE" for what was measured.
  *
- * Words of the kernel's command line: pieces=N beside each user, heap=NAME (one that promises
- * nothing is only measured), beside=NAME for one of the users, only_pieces=1, and few=1 on a
- * kernel that checks itself.
+ * Words of the kernel's command line: beside=NAME for one of the users, and few=1 on a kernel
+ * that checks itself.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -31,17 +28,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "adversaries.h"
+#include "beside.h"
 
-#define KEPT_MB 64
-#define MOST 10000	/* pieces that are asked for beside one user */
 #define READERS 2
 #define WRITES_MS 30000	/* at most: a checked kernel on a busy host is slow */
 #define STAMPED 16384	/* pages of the file whose content is checked */
-#define BUFFER "/sys/kernel/mm/cohort/buffer/"
-#define KPF_LOCKED 0
-#define HALF 50		/* percent of the page cache, at least, that are dirty beside "dirty" */
-#define HANG_MS 60000	/* a request that takes longer would not end */
 
 /* What a page of the file may hold: of two versions while it is written. */
 struct versions {
@@ -56,25 +47,8 @@ struct stamp {
 	uint32_t version;	/* 0 in a hole */
 };
 
-/* How long requests took, in us; and how much of the page cache was dirty then, in percent. */
-struct figures {
-	int asked, given, clean;
-	uint32_t all[MOST], finding[MOST], dirty[MOST];
-};
-
-/* Processes beside which a request is made, each with its group; shared with the watch. */
-struct company {
-	int nr;
-	pid_t pid[NR_ADVERSARIES];	/* 0: not there */
-	atomic_ulong told[NR_ADVERSARIES];
-	atomic_ulong since_ms;		/* a request is made; 0: none is */
-	atomic_bool hung;
-};
-
 static struct versions *versions;
 static int nr_pieces = 5, nr_writes = 30000;
-static int begun_ms = 300000;	/* at most, for a user to hold what it is to hold */
-static const char *heap = "pcpa-contig";
 
 static pid_t child(void (*work)(void))
 {
@@ -107,284 +81,22 @@ static void takes_much(void)
 	takes();
 }
 
-/* what users hold */
-
-static long word_of(const char *path, const char *word)
-{
-	static char text[16384];
-	char *at;
-
-	get(path, text, sizeof(text));
-	at = strstr(text, word);
-	return at ? atol(at + strlen(word)) : 0;
-}
-
-static uint32_t dirty_pct(void)
-{
-	long cache = word_of("/proc/meminfo", "\nActive(file):") +
-		     word_of("/proc/meminfo", "\nInactive(file):");
-	long dirty = word_of("/proc/meminfo", "\nDirty:") +
-		     word_of("/proc/meminfo", "\nWriteback:");
-
-	return cache ? 100 * dirty / cache : 0;
-}
-
-/* Of all memory. */
-static unsigned long locked_kb(void)
-{
-	static uint64_t flags[4096];
-	int fd = open("/proc/kpageflags", O_RDONLY);
-	unsigned long nr = 0;
-	ssize_t n, i;
-
-	while (fd >= 0 && (n = read(fd, flags, sizeof(flags))) > 0)
-		for (i = 0; i < n / (ssize_t)sizeof(flags[0]); i++)
-			nr += flags[i] >> KPF_LOCKED & 1;
-	close(fd);
-	return nr * PAGE / 1024;
-}
-
-/* So many that a user could have pinned them; one that lets go pins others soon. */
-static bool pinned(void)
-{
-	int i;
-
-	for (i = 0; i < 500; i++, nap(10))
-		if (word_of("/proc/vmstat", "nr_foll_pin_acquired ") -
-		    word_of("/proc/vmstat", "nr_foll_pin_released ") >= 1024)
-			return true;
-	return false;
-}
-
-/* Of the file system's journal so far. */
-static long transactions(void)
-{
-	DIR *dir = opendir("/proc/fs/jbd2");
-	struct dirent *entry;
-	char path[300], text[64] = "";
-
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/fs/jbd2/%s/info", entry->d_name);
-		get(path, text, sizeof(text));
-	}
-	if (dir)
-		closedir(dir);
-	return atol(text);
-}
-
-/* What lets go locks others soon, and what each CPU has counted for itself is late. */
-static bool locked_in_memory(void)
-{
-	int i;
-
-	for (i = 0; i < 500; i++, nap(10))
-		if (word_of("/proc/meminfo", "\nMlocked:") >= LOCKED_MB * 1024)
-			return true;
-	return false;
-}
-
-static void claim_of(const char *name, bool held, const char *what)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "%s: %s", name, what);
-	claim(held, text);
-}
-
-static bool is(const char *name, const char *other)
-{
-	return !strcmp(name, other);
-}
-
-/* That it does what its name says, seen by the kernel's counts. */
-static void claim_held(const char *name, const struct figures *f, long commits)
-{
-	if (is(name, "fuse-reads"))
-		claim_of(name, locked_kb() >= READS * 1024 / 2, "its folios are locked");
-	if (is(name, "ring-pins") || is(name, "gup-pins"))
-		claim_of(name, pinned(), "pages are pinned");
-	if (is(name, "mlock"))
-		claim_of(name, locked_in_memory(), "pages are locked in memory");
-	if (is(name, "dirty"))
-		claim_of(name, f->dirty[f->asked / 2] >= HALF, "half of the page cache is dirty");
-	if (is(name, "journal"))
-		claim_of(name, transactions() > commits, "the journal commits");
-}
-
-/* pieces */
-
-static int ascending(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static uint32_t now_us(void)
-{
-	return now_ms() * 1000;
-}
-
-/* One request: how long it took, and how much of that was not zeroing. */
-static int timed(int dev, struct figures *f)
-{
-	struct dma_heap_allocation_data data = {
-		.len = KEPT_MB * MB, .fd_flags = O_RDWR | O_CLOEXEC,
-	};
-	long zero = word_of(BUFFER "zero_ns", "");
-	uint32_t us = now_us();
-	int err = ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
-
-	us = now_us() - us;
-	zero = (word_of(BUFFER "zero_ns", "") - zero) / 1000;
-	f->all[f->asked] = us;
-	f->finding[f->asked++] = us - (zero < us ? zero : us);
-	return err ? -1 : (int)data.fd;
-}
-
-static void end_all(const struct company *with)
-{
-	int i;
-
-	for (i = 0; i < with->nr; i++)
-		if (with->pid[i])
-			end_group(with->pid[i]);
-}
-
-/*
- * A request may wait for what a user never lets go, and is not killed meanwhile: then the users
- * are.
- */
-static void watch(struct company *with)
-{
-	unsigned long since_ms;
-	int i;
-
-	for (;; nap(200)) {
-		since_ms = with->since_ms;	/* once: a request ends between two looks */
-		if (!since_ms || now_ms() - since_ms < HANG_MS)
-			continue;
-		with->hung = true;
-		for (i = 0; i < with->nr; i++)
-			if (with->pid[i])
-				kill(-with->pid[i], SIGKILL);
-		_exit(0);
-	}
-}
-
-static void ask(int dev, struct figures *f, struct company *with)
-{
-	pid_t watcher = fork();
-	int i, fd;
-
-	if (!watcher)
-		watch(with);
-	for (i = 0; i < nr_pieces && !with->hung; i++) {
-		f->dirty[i] = dirty_pct();
-		with->since_ms = now_ms();
-		fd = timed(dev, f);
-		with->since_ms = 0;
-		if (fd >= 0) {
-			f->given++;
-			f->clean += i % 10 || zeroed(fd, KEPT_MB * MB);
-			close(fd);
-		}
-		usleep(50000);
-	}
-	end(watcher);
-	qsort(f->all, f->asked, sizeof(f->all[0]), ascending);
-	qsort(f->finding, f->asked, sizeof(f->finding[0]), ascending);
-	qsort(f->dirty, f->asked, sizeof(f->dirty[0]), ascending);
-}
-
-/* "adversary NAME WORD VALUE ...": us, of all that were asked for. */
-static void print_figures(const char *name, const struct company *with, const struct figures *f,
-			  long area)
-{
-	int half = f->asked / 2, most = f->asked * 99 / 100, last = f->asked - 1, i;
-	unsigned long kb = 0;
-
-	for (i = 0; i < with->nr; i++)
-		kb += with->told[i];
-	printf("adversary %s held_kb %lu dirty_pct %u asked %d given %d p50 %u p99 %u longest %u",
-	       name, kb, f->dirty[half], f->asked, f->given, f->all[half], f->all[most],
-	       f->all[last]);
-	if (f->finding[half] != f->all[half])	/* the heap tells how long it zeroed */
-		printf(" finding_p50 %u finding_p99 %u finding_longest %u", f->finding[half],
-		       f->finding[most], f->finding[last]);
-	if (area && f->given)
-		printf(" of_area_pct %ld", area * 100 / ((long)(KEPT_MB * MB / PAGE) * f->given));
-	printf("%s\n", with->hung ? " hung 1" : "");
-}
-
-/* They have all begun, or time is up. */
-static bool begun(const char *name, const struct adversary *first, const struct company *with)
-{
-	int i, waited;
-	bool all;
-
-	for (waited = 0; waited < begun_ms; waited += 100) {
-		nap(100);
-		all = !is(name, "dirty") || dirty_pct() >= HALF + 5;
-		for (i = 0; i < with->nr; i++)
-			all &= !with->pid[i] || with->told[i] >= first[i].least_kb;
-		if (all)
-			return true;
-	}
-	return false;
-}
-
-/* The page cache is full when they come; they have begun before a piece is asked for. */
-static void beside(const char *name, const struct adversary *first, int nr)
-{
-	static struct figures figures, none;
-	struct company *with = mmap(NULL, sizeof(*with), PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	bool promised = !strncmp(heap, "pcpa", strlen("pcpa")), held;
-	long commits = transactions(), area = stat_of("granted");
-	int dev = open_heap(heap), i;
-
-	figures = none;
-	with->nr = nr;
-	put("/proc/sys/vm/drop_caches", "3");
-	read_big();
-	for (i = 0; i < nr; i++)
-		if (there(&first[i]))
-			with->pid[i] = let_in(&first[i], &with->told[i]);
-	held = begun(name, first, with);
-	ask(dev, &figures, with);
-	print_figures(name, with, &figures, stat_of("granted") - area);
-	claim_of(name, held, "it holds what it is to hold");
-	if (!with->hung)
-		claim_held(name, &figures, commits);
-	end_all(with);
-	close(dev);
-	munmap(with, sizeof(*with));
-	if (!promised)
-		return;
-	claim_of(name, figures.given == nr_pieces, "every piece is given");
-	claim_of(name, figures.clean == nr_pieces, "each is zeroed");
-}
-
 /* Each of the users alone, and all of them at once. */
 static void pieces(void)
 {
 	const char *only = getenv("beside");
+	const struct adversary *user;
 	int i;
 
-	put(BUFFER "enabled", "1");
 	for (i = 0; i < NR_ADVERSARIES; i++) {
-		if (!there(&adversaries[i]))
-			printf("note lacks %s\n", adversaries[i].name);
-		else if (!only || is(only, adversaries[i].name))
-			beside(adversaries[i].name, &adversaries[i], 1);
+		user = &adversaries[i];
+		if (!there(user))
+			printf("note lacks %s\n", user->name);
+		else if (!only || is(only, user->name))
+			beside(user->name, user, 1, "pcpa-contig", nr_pieces, true);
 	}
 	if (!only || is(only, "all"))
-		beside("all", adversaries, NR_ADVERSARIES);
-	if (!is(heap, "pcpa-contig"))
-		return;
+		beside("all", adversaries, NR_ADVERSARIES, "pcpa-contig", nr_pieces, true);
 	printf("note stored %ld\n", stat_of("copies_stored"));
 	claim(stat_of("contig_fail") == 0, "no place was looked for elsewhere");
 	claim(says("contig_client_kb", "0"), "what comes back is there again");
@@ -518,23 +230,15 @@ static void contents(void)
 int main(void)
 {
 	begin();
-	if (getenv("heap"))
-		heap = getenv("heap");
-	if (getenv("pieces"))
-		nr_pieces = atoi(getenv("pieces"));
-	if (nr_pieces > MOST)
-		nr_pieces = MOST;
 	if (getenv("few")) {
 		nr_pieces = 2;
 		nr_writes /= 10;
 	}
 	admit();
 	pieces();
-	if (!getenv("only_pieces")) {
-		sizes();
-		contents();
-		claim(!umount("/data") && !put(AREA "contig_size", "0"), "it goes in the end");
-	}
+	sizes();
+	contents();
+	claim(!umount("/data") && !put(AREA "contig_size", "0"), "it goes in the end");
 	printf("done\n");
 	sync();
 	reboot(RB_POWER_OFF);

@@ -1,6 +1,7 @@
 """A suite of two scripts, one of which tells the policies apart, in real guests."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -73,3 +74,26 @@ def test_an_adversary_tells_costs_waits_and_kills(cohort: Callable[..., Outcome]
     assert wait < costs["round_us"]
     assert 1000 <= costs["users_us"] < 1200
     assert case["figures"]["kills"]["value"] == 0
+
+
+@pytest.mark.night
+def test_pieces_are_given_where_they_are_promised(
+    cohort: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """A few beside pages in pipes; the contiguous memory allocator's are only told."""
+    shutil.copytree(paths.SUITES / "pieces", tmp_path / "pieces")
+    text = (paths.SUITES / "pieces.toml").read_text()
+    (tmp_path / "few.toml").write_text(text.replace(' 1000"', ' 5"'))
+    words = ["suite", tmp_path / "few.toml", "--policies", "cma128,pcpa64,pcpa-kept64"]
+    done = cohort(*words, "--case", "pipes", "--json")
+    if done.code == Skipped.exit_code:
+        pytest.skip(done.stderr)
+    policies = json.loads(done.stdout)["policies"]
+    cases = {name: policy["cases"][0] for name, policy in policies.items()}
+    assert {name: case["status"] for name, case in cases.items()} == dict.fromkeys(cases, "pass")
+    for name in ("pcpa64", "pcpa-kept64"):
+        assert cases[name]["figures"]["refused"]["value"] == 0, name
+    for case in cases.values():
+        costs = case["costs"]
+        assert 0 < costs["p50_us"] <= costs["p99_us"] <= costs["longest_us"]
+        assert case["figures"]["held_kb"]["value"] >= 400 * 3 * 16

@@ -37,7 +37,7 @@ from cohort.units import MIB
 OF_SUITES = tuple(
     metric.name
     for metric in METRICS
-    if metric.group in {"A day of Debian", "Adversaries", "Suites"}
+    if metric.group in {"A day of Debian", "Adversaries", "Pieces", "Suites"}
 )
 """What no run of a phone has: `cohort.sets.suites` makes them of a suite's cases."""
 

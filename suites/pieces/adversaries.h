@@ -31,6 +31,7 @@
 #define READS 16		/* readers, of a MB each */
 #define REQUEST (MB + PAGE)	/* of a server, with its header */
 #define UNWRITTEN_MB 8
+#define WRITERS 8		/* the kernel holds each up, some as soon as after a page */
 #define DIRTY_MB 220
 #define DIRECTORIES 2000	/* a block of metadata each */
 #define TAKEN_MB 200
@@ -364,7 +365,7 @@ static inline void waits_for_writes(void)
 
 	also(evicts);
 	server = serves_own();
-	part_of(server, writes_mapped, 2);
+	part_of(server, writes_mapped, WRITERS);
 	serve(server, true, FOPEN_KEEP_CACHE);
 }
 
@@ -445,7 +446,7 @@ static const struct adversary adversaries[] = {
 	{ "reader", evicts, NULL, 0 },
 	{ "pipes", holds_pipes, NULL, PIPES * 3 * PIPE_PAGES },
 	{ "fuse-reads", waits_for_reads, "/dev/fuse", READS * 1024 / 2 },
-	{ "fuse-writes", waits_for_writes, "/dev/fuse", 64 },
+	{ "fuse-writes", waits_for_writes, "/dev/fuse", WRITERS * PAGE / 1024 },
 	{ "gup-pins", pins_directly, "/dev/fuse", DIRECTS * 1024 },
 	{ "ring-pins", pins_buffers, "/proc/sys/kernel/io_uring_disabled", WINDOWS * 64 },
 	{ "mlock", locks, NULL, 2 * LOCKED_MB * 1024 },
