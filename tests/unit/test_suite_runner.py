@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fcntl import LOCK_EX
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from cluster_support import drive, prepare, prepared
-from cohort import host, paths
+from cohort import capacity, host, paths, runs
 from cohort.errors import GuestError, UsageError, WrongPolicy
 from cohort.kernel.build import Kernel
 from cohort.phone.initramfs import Member
@@ -332,6 +332,37 @@ def test_a_guest_that_dies_between_two_cases_is_followed_by_another(
     assert done.code == 7
     assert done.stderr.count(TOO_LATE) == 2, "after b, and again after c"
     assert statuses(done.stdout, "none") == ["pass", "died", "died"]
+
+
+@pytest.mark.parametrize(
+    ("key", "words", "wide"),
+    [("", (), 1), ("deterministic = true\n", (), 3), ("", ("--jobs", "2"), 2)],
+)
+def test_policies_run_beside_one_another_if_no_guest_disturbs_another(
+    cohort: Callable[..., Ended],
+    fake: Fake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    words: tuple[str, ...],
+    wide: int,
+) -> None:
+    """Three CPUs, and memory for more guests than that."""
+    monkeypatch.setattr(capacity, "cpus", lambda: 3)
+    monkeypatch.setattr(capacity, "MEMINFO", tmp_path / "none")
+    widths: list[int] = []
+
+    def together(
+        calls: Sequence[Callable[[threading.Event], Outcome]], width: int
+    ) -> list[Outcome]:
+        widths.append(width)
+        return [call(threading.Event()) for call in calls]
+
+    monkeypatch.setattr(runs, "together", together)
+    called = fake("a", "none,tuned")
+    (tmp_path / "mine" / "suite.toml").write_text(f'title = "mine"\n{key}[case]\na = "./a"\n')
+    assert cohort(*called, *words).code == 0
+    assert widths == [wide]
 
 
 def test_a_directory_brings_its_files_and_what_is_built_of_its_sources(

@@ -14,7 +14,17 @@ import click
 from cohort import host, paths
 from cohort.errors import Failed, GuestError, UsageError
 from cohort.log import progress
-from cohort.verbs.options import ARCHES, FILE, TREE, as_json, config, make_room, memory, of_machine
+from cohort.verbs.options import (
+    ARCHES,
+    FILE,
+    JOBS,
+    TREE,
+    as_json,
+    config,
+    make_room,
+    memory,
+    of_machine,
+)
 from cohort.verbs.run import engine, kernel_of, on_cluster
 
 if TYPE_CHECKING:
@@ -51,6 +61,7 @@ POLICIES = "none,region"
 @click.option("--junit", type=FILE, help="Write the results as JUnit's XML, too.")
 @click.option("--ktap", type=FILE, help="Write the results as KTAP, too.")
 @of_machine
+@JOBS
 @on_cluster
 def command(
     name: str,
@@ -68,6 +79,7 @@ def command(
     ktap: Path | None,
     arch: str,
     page_size: int,
+    jobs: int | None,
     cluster: str | None,
     verify_share: float | None,
 ) -> None:
@@ -107,7 +119,7 @@ def command(
         # What is wrong with the command is told before what the machine lacks.
         roots.check_makes(rootfs, suite)
         selftests.check_tools(suite.selftests)
-        outcomes = _run(suite, loaded, specs, rootfs, machine, where)
+        outcomes = _run(suite, loaded, specs, rootfs, machine, where, jobs)
     # Before anything is printed: the reader of that may have gone away.
     if junit is not None:
         host.write_text(junit, ci.junit(suite.name, outcomes, suite.cost_bound))
@@ -180,10 +192,11 @@ def _run(
     rootfs: "Kind",
     machine: "Machine",
     where: "Engine | None",
+    jobs: int | None,
 ) -> "list[Outcome]":
-    """Build what is needed, then a guest after the other, or all policies' at a time if `where` is
-    a cluster."""
-    from cohort import checkout, runs
+    """Build what is needed, then so many guests at a time: if the command does not say, one, as
+    many as the host bears if none can disturb another, or all if `where` is a cluster."""
+    from cohort import capacity, checkout, runs
     from cohort.kernel import build
     from cohort.suites import runner
 
@@ -192,15 +205,18 @@ def _run(
         kernels = {x: build.build(x, board.task(f"kernel {x.name}")) for x in dict.fromkeys(specs)}
         runs.check_trees(kernels)
         plan = _plan(suite, kernels[specs[0]], rootfs, machine, board)
-        plan = replace(plan, engine=where or runs.Here(), commit=checkout.since(before))
+        place = where or runs.Here()
+        plan = replace(plan, engine=place, commit=checkout.since(before))
         runner.expect(plan, policies)
         names = [policy.name for policy in policies]
         calls = [
             _call(plan, policy, kernels[spec], names, board)
             for policy, spec in zip(policies, specs, strict=True)
         ]
-        # A guest here has several CPUs, and its cases have limits of time.
-        return runs.together(calls, where.width(len(calls)) if where else 1)
+        # One whose time is the host's has several CPUs, and its cases have limits of time.
+        alone = capacity.Load(1, machine.memory_mb)
+        here = capacity.guests([alone] * len(calls)) if suite.deterministic else 1
+        return runs.together(calls, jobs or place.width(len(calls), here))
 
 
 def _call(
