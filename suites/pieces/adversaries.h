@@ -18,7 +18,7 @@
 
 #define USER 1000
 #define BIG "/data/big"		/* all may read it */
-#define BIG_MB 300
+#define BIG_MB 450	/* more than a guest of 512 MB has room for */
 #define OWN "/data/own/"	/* the user's directory */
 #define SERVED "/served"	/* the place of the user's file systems */
 
@@ -32,7 +32,7 @@
 #define REQUEST (MB + PAGE)	/* of a server, with its header */
 #define UNWRITTEN_MB 8
 #define WRITERS 8		/* the kernel holds each up, some as soon as after a page */
-#define DIRTY_MB 220
+#define DIRTY_MB 320
 #define DIRECTORIES 2000	/* a block of metadata each */
 #define TAKEN_MB 200
 
@@ -465,22 +465,23 @@ static inline bool there(const struct adversary *user)
 /* Files, devices and limits, as an owner gives them to users. */
 static inline void admit(void)
 {
-	static char buffer[MB];
 	int fd = open(BIG, O_RDWR | O_CREAT, 0644), i;
+	static char buffer[MB];
+	bool written = true;
 
+	memset(buffer, 0xa5, sizeof(buffer));
 	for (i = 0; i < BIG_MB; i++)
-		if (write(fd, buffer, sizeof(buffer)) != sizeof(buffer))
-			printf("not ok write: %s\n", strerror(errno));
-	fsync(fd);
+		written &= write(fd, buffer, sizeof(buffer)) == sizeof(buffer);
+	if (!written || fsync(fd))
+		claim(false, "a large file for the users");
 	close(fd);
 	mkdir(OWN, 0700);
 	mkdir(SERVED, 0755);
 	chmod("/dev/fuse", 0666);
-	if (chown(OWN, USER, USER))
-		printf("not ok chown: %s\n", strerror(errno));
-	put("/proc/sys/vm/dirty_writeback_centisecs", "0");
-	put("/proc/sys/vm/dirty_background_ratio", "90");
-	put("/proc/sys/vm/dirty_ratio", "95");
+	if (chown(OWN, USER, USER) || put("/proc/sys/vm/dirty_writeback_centisecs", "0") ||
+	    put("/proc/sys/vm/dirty_background_ratio", "90") ||
+	    put("/proc/sys/vm/dirty_ratio", "95"))
+		claim(false, "a directory of the user's, and limits that let it write");
 }
 
 /* Begins to hold, in a group of processes of its own; all told is at @told. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Pieces of contiguous memory that a heap is asked for, one after another, beside users of
- * adversaries.h: as large as all that is kept for them.
- */
+/* Buffers of KEPT_MB that a heap is asked for, one after another, beside users of adversaries.h. */
 #include <dirent.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,26 +8,31 @@
 
 #define KEPT_MB 64
 #define MOST 10000	/* pieces that are asked for beside one user */
+#define PAUSE_MS 20	/* after each, in which others have its memory again */
 #define KPF_LOCKED 0
 #define HALF 50		/* percent of the page cache, at least, that are dirty beside "dirty" */
+#define UNTAKEN_KB 16	/* that wait to be written beside "fuse-writes", at least */
 #define HANG_MS 60000	/* a request that takes longer would not end */
 #define BEGUN_MS 300000	/* at most, for a user to hold what it is to hold */
 
 /**
  * struct figures - what came of the requests beside some users
- * @held_kb: that the users held at the end
+ * @held_kb: that the users told of, let go or not
  * @asked: requests
- * @given: of them
+ * @given: of them, without the last one if @hung
  * @clean: of these, that were zeroed as far as was looked
- * @us: how long each took, ascending; zeroing is a part
+ * @area_pages: that the page-cache-preferred area gave
+ * @us: how long each took, ascending; zeroing is a part, and so is being refused
  * @dirty: the share of the page cache that was dirty before each, in percent, ascending
+ * @others_kb: what others had of the heap's memory before each, ascending
  * @hung: the last one ended with the users' end alone, and no further one was made
  */
 struct figures {
 	unsigned long held_kb;
 	int asked, given, clean;
+	long area_pages;
 	bool hung;
-	uint32_t us[MOST], dirty[MOST];
+	uint32_t us[MOST], dirty[MOST], others_kb[MOST];
 };
 
 /* Processes beside which a request is made, each with its group; shared with the watch. */
@@ -133,8 +135,8 @@ static bool is(const char *name, const char *other)
 	return !strcmp(name, other);
 }
 
-/* That it does what its name says, seen by the kernel's counts. */
-static void claim_held(const char *name, const struct figures *f, long commits)
+/* That it does what its name says, by what the kernel counts of that. */
+static void claim_held(const char *name, long commits)
 {
 	if (is(name, "fuse-reads"))
 		claim_of(name, locked_kb() >= READS * 1024 / 2, "its folios are locked");
@@ -142,10 +144,29 @@ static void claim_held(const char *name, const struct figures *f, long commits)
 		claim_of(name, pinned(), "pages are pinned");
 	if (is(name, "mlock"))
 		claim_of(name, locked_in_memory(), "pages are locked in memory");
-	if (is(name, "dirty"))
-		claim_of(name, f->dirty[f->asked / 2] >= HALF, "half of the page cache is dirty");
+	if (is(name, "fuse-writes"))
+		claim_of(name, word_of("/proc/meminfo", "\nWritebackTmp:") >= UNTAKEN_KB,
+			 "pages wait to be written");
+	if (is(name, "memory"))
+		claim_of(name, word_of("/proc/meminfo", "\nAnonPages:") >= TAKEN_MB * 1024,
+			 "memory is taken");
 	if (is(name, "journal"))
 		claim_of(name, transactions() > commits, "the journal commits");
+}
+
+/* What others have of the heap's memory, or had put there since the last look. */
+static unsigned long others_kb(const char *heap)
+{
+	static long stored;
+	long before = stored;
+
+	if (is(heap, "pcpa"))
+		return kb("cache_kb") + kb("lent_kb");
+	if (!is(heap, "pcpa-contig"))
+		return word_of("/proc/meminfo", "\nCmaTotal:") -
+		       word_of("/proc/meminfo", "\nCmaFree:");
+	stored = stat_of("copies_stored");
+	return (stored - before) * PAGE / 1024;
 }
 
 static int ascending(const void *a, const void *b)
@@ -198,28 +219,43 @@ static void watch(struct company *with)
 	}
 }
 
-static void ask(int dev, int nr_pieces, struct figures *f, struct company *with)
+/* The last piece was another's before, whose words would be seen. */
+static bool looked_at(int i, int nr_pieces)
 {
+	return i % 10 == 0 || i == nr_pieces - 1;
+}
+
+static void ask(const char *heap, int nr_pieces, struct figures *f, struct company *with)
+{
+	int dev = open_heap(heap), fd, i;
+	long granted = stat_of("granted");
 	pid_t watcher = fork();
-	int i, fd;
 
 	if (!watcher)
 		watch(with);
+	others_kb(heap);
 	for (i = 0; i < nr_pieces && !with->hung; i++) {
+		nap(PAUSE_MS);
 		f->dirty[i] = dirty_pct();
+		f->others_kb[i] = others_kb(heap);
 		with->since_ms = now_ms();
 		fd = timed(dev, f);
 		with->since_ms = 0;
-		if (fd >= 0) {
+		if (fd < 0)
+			continue;
+		if (!with->hung) {
 			f->given++;
-			f->clean += i % 10 || zeroed(fd, KEPT_MB * MB);
-			close(fd);
+			f->clean += !looked_at(i, nr_pieces) || zeroed(fd, KEPT_MB * MB);
 		}
-		nap(10);
+		close(fd);
 	}
 	end(watcher);
+	close(dev);
+	f->hung = with->hung;
+	f->area_pages = stat_of("granted") - granted;
 	qsort(f->us, f->asked, sizeof(f->us[0]), ascending);
 	qsort(f->dirty, f->asked, sizeof(f->dirty[0]), ascending);
+	qsort(f->others_kb, f->asked, sizeof(f->others_kb[0]), ascending);
 }
 
 /* They have all begun.  False if time is up, or one ended. */
@@ -263,8 +299,8 @@ static const struct figures *beside(const char *name, const struct adversary *fi
 	struct company *with = mmap(NULL, sizeof(*with), PROT_READ | PROT_WRITE,
 				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	long commits = transactions();
-	int dev = open_heap(heap), i;
-	bool held;
+	bool held, still = true;
+	int i;
 
 	figures = none;
 	with->nr = nr;
@@ -274,19 +310,24 @@ static const struct figures *beside(const char *name, const struct adversary *fi
 		if (there(&first[i]))
 			with->pid[i] = let_in(&first[i], &with->told[i]);
 	held = begun(name, first, with);
-	if (held)
-		ask(dev, nr_pieces, &figures, with);
-	for (i = 0; i < nr; i++)
-		figures.held_kb += with->told[i];
-	figures.hung = with->hung;
 	claim_of(name, held, "it holds what it is to hold");
-	if (held && !figures.hung)
-		claim_held(name, &figures, commits);
+	if (held)
+		ask(heap, nr_pieces, &figures, with);
+	for (i = 0; i < nr; i++) {
+		figures.held_kb += with->told[i];
+		if (!held || figures.hung || !with->pid[i])
+			continue;
+		claim_held(first[i].name, commits);
+		still &= !waitpid(with->pid[i], NULL, WNOHANG);
+	}
+	claim_of(name, still, "it is still there");
+	if (held && is(name, "dirty") && !figures.hung)
+		claim_of(name, figures.dirty[figures.asked / 2] >= HALF,
+			 "half of the page cache is dirty");
 	end_all(with);
-	close(dev);
 	munmap(with, sizeof(*with));
 	claim_of(name, figures.clean == figures.given, "each is zeroed");
 	if (promised)
-		claim_of(name, figures.given == nr_pieces && !figures.hung, "every piece is given");
+		claim_of(name, figures.given == nr_pieces, "every piece is given");
 	return &figures;
 }

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 SOURCE = Path(__file__).with_name("contig_guest.c")
 BOOT_S = 1200
 NIGHT_S = 6 * 3600
-STORAGE_MB = 768
+STORAGE_MB = 1024
 BESIDE = ("few=1", "cohort=region", "cohort.pcpa=64M", "panic_on_warn=1", "kunit.enable=0")
 
 
