@@ -1014,6 +1014,35 @@ static void guarded(void)
 	pause_for_timer();
 }
 
+/* As /proc/self/maps has it; ~0 if nothing is mapped there. */
+static unsigned long offset_at(const void *map)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long from, offset, found = ~0UL;
+	char line[256];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%*x %*s %lx", &from, &offset) == 2 && from == (unsigned long)map)
+			found = offset;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* The offset of a private map of memory without pages of its own is where that lies. */
+static void maps_tell_no_place(void)
+{
+	int fd = heap_alloc("pcpa-contig", 4 * MB);
+	void *map = mmap(NULL, 4 * MB, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	claim(fd >= 0 && map == MAP_FAILED && errno == EINVAL, "a buffer is not mapped privately");
+	map = mmap(NULL, MB, PROT_READ, MAP_SHARED, fd, 2 * MB);
+	claim(offset_at(map) == 2 * MB, "a shared map does not tell where a buffer lies");
+	munmap(map, MB);
+	close(fd);
+	pause_for_timer();
+}
+
 /* A user without rights has so much of the heaps and no more, by all of its processes. */
 static void limited(void)
 {
@@ -1203,7 +1232,8 @@ int main(void)
 		entitled();
 		charged();
 		guarded();
-		limited();
+		maps_tell_no_place();
+	limited();
 		dirty();
 		sizes();
 		hog();

@@ -135,6 +135,9 @@ static int cohort_heap_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 	struct scatterlist *sg;
 	unsigned int i;
 
+	/* The maps of a process would tell where memory of a private one lies. */
+	if (!(vma->vm_flags & (VM_SHARED | VM_MAYSHARE)))
+		return -EINVAL;
 	for_each_sgtable_sg(&buffer->table, sg, i) {
 		unsigned long len = sg->length, pfn = page_to_pfn(sg_page(sg));
 		int err;
@@ -206,17 +209,21 @@ static void cohort_heap_vunmap(struct dma_buf *dmabuf, struct iosys_map *map)
 /**
  * cohort_heap_buffer() - begin a buffer of the current task
  * @len: bytes, whole pages
+ * @one_piece: it is for cohort_heap_one_piece()
  * @release: gives its pieces back
  *
- * Return: the buffer, without pieces yet, or ERR_PTR(): -EDQUOT; -ENOMEM, also for more than
- * there is memory, which is neither counted nor charged.
+ * Return: the buffer, without pieces yet, or ERR_PTR(): -EDQUOT; -EINVAL for one piece of 4 GiB
+ * and more, as an entry of a table has 32 bits; -ENOMEM, also for more than there is memory.  What
+ * is so large is neither counted nor charged.
  */
-struct cohort_buffer *cohort_heap_buffer(unsigned long len,
+struct cohort_buffer *cohort_heap_buffer(unsigned long len, bool one_piece,
 					 void (*release)(struct cohort_buffer *buffer))
 {
 	struct cohort_buffer *buffer;
 	int err;
 
+	if (one_piece && len > UINT_MAX)
+		return ERR_PTR(-EINVAL);
 	if (len >> PAGE_SHIFT > totalram_pages())
 		return ERR_PTR(-ENOMEM);
 	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL);
@@ -299,16 +306,11 @@ struct dma_buf *cohort_heap_export(struct dma_heap *heap, struct cohort_buffer *
  * @page: the first of its pages
  * @fd_flags: of its descriptor
  *
- * Return: the dma-buf, or ERR_PTR(): -EINVAL for 4 GiB and more, as an entry of a table has
- * 32 bits.
+ * Return: the dma-buf, or ERR_PTR().
  */
 struct dma_buf *cohort_heap_one_piece(struct dma_heap *heap, struct cohort_buffer *buffer,
 				      struct page *page, u32 fd_flags)
 {
 	sg_set_page(buffer->table.sgl, page, buffer->len, 0);
-	if (buffer->len > UINT_MAX) {
-		cohort_heap_free(buffer);
-		return ERR_PTR(-EINVAL);
-	}
 	return cohort_heap_export(heap, buffer, fd_flags);
 }

@@ -41,7 +41,7 @@ struct cohort_buffer {
 };
 
 /* heap.c */
-struct cohort_buffer *cohort_heap_buffer(unsigned long len,
+struct cohort_buffer *cohort_heap_buffer(unsigned long len, bool one_piece,
 					 void (*release)(struct cohort_buffer *buffer));
 void cohort_heap_discard(struct cohort_buffer *buffer);
 struct dma_buf *cohort_heap_export(struct dma_heap *heap, struct cohort_buffer *buffer,

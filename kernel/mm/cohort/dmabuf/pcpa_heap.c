@@ -152,7 +152,7 @@ static int cohort_heap_collect(unsigned long pages, struct list_head *list)
 static struct dma_buf *cohort_heap_pieces_allocate(struct dma_heap *heap, unsigned long len,
 						   u32 fd_flags, u64 heap_flags)
 {
-	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len),
+	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len), false,
 							  cohort_heap_release_pieces);
 	struct page *page, *next;
 	struct scatterlist *sg;
@@ -180,7 +180,7 @@ static struct dma_buf *cohort_heap_pieces_allocate(struct dma_heap *heap, unsign
 static struct dma_buf *cohort_heap_contig_allocate(struct dma_heap *heap, unsigned long len,
 						   u32 fd_flags, u64 heap_flags)
 {
-	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len),
+	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len), true,
 							  cohort_heap_release_run);
 	unsigned long nr = PAGE_ALIGN(len) >> PAGE_SHIFT;
 	struct page *page;

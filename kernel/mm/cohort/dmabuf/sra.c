@@ -47,6 +47,23 @@ static void cohort_sra_release(struct cohort_buffer *buffer)
 	mutex_unlock(&sra_lock);
 }
 
+/* Frames that have gone bad while no client had them: they stay out.  Return: whether there are. */
+static bool cohort_sra_drop_bad(unsigned long at, unsigned long nr)
+{
+	unsigned long i;
+	bool bad = false;
+
+	if (!IS_ENABLED(CONFIG_MEMORY_FAILURE) || !atomic_long_read(&num_poisoned_pages))
+		return false;
+	for (i = at; i < at + nr; i++) {
+		if (!PageHWPoison(pfn_to_page(sra_base + i)))
+			continue;
+		__set_bit(i, sra_used);
+		bad = true;
+	}
+	return bad;
+}
+
 /* Return: the first frame's number here, or -1. */
 static long cohort_sra_claim(unsigned long nr)
 {
@@ -56,7 +73,9 @@ static long cohort_sra_claim(unsigned long nr)
 	if (nr > sra_nr)
 		return -1;
 	mutex_lock(&sra_lock);
-	at = bitmap_find_next_zero_area(sra_used, sra_nr, 0, nr, COHORT_GRANULE - 1);
+	do {
+		at = bitmap_find_next_zero_area(sra_used, sra_nr, 0, nr, COHORT_GRANULE - 1);
+	} while (at < sra_nr && cohort_sra_drop_bad(at, nr));
 	if (at < sra_nr)
 		bitmap_set(sra_used, at, nr);
 	mutex_unlock(&sra_lock);
@@ -66,7 +85,8 @@ static long cohort_sra_claim(unsigned long nr)
 static struct dma_buf *cohort_sra_allocate(struct dma_heap *heap, unsigned long len, u32 fd_flags,
 					   u64 heap_flags)
 {
-	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len), cohort_sra_release);
+	struct cohort_buffer *buffer = cohort_heap_buffer(PAGE_ALIGN(len), true,
+							  cohort_sra_release);
 	unsigned long nr = PAGE_ALIGN(len) >> PAGE_SHIFT;
 	struct page *page;
 	long at;

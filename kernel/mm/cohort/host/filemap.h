@@ -49,10 +49,14 @@ static inline bool cohort_reads_only(struct address_space *mapping, gfp_t gfp)
 	       !(current->flags & PF_MEMALLOC_PIN);
 }
 
+/* There are copies, or have been: a reader may be between its page and this. */
+DECLARE_STATIC_KEY_FALSE(cohort_copies_once_key);
+#define cohort_copies_once()	COHORT_IS(CONFIG_COHORT_PCPA, cohort_copies_once_key)
 /* Is there nothing to read, as a copy was there?  Is anything of a file in memory? */
 int __cohort_copies_filled(struct folio *folio, bool mark);
 #define cohort_copies_filled(folio, mark) \
-	(cohort_copies() && folio_test_uptodate(folio) ? __cohort_copies_filled(folio, mark) : 0)
+	(cohort_copies_once() && folio_test_uptodate(folio) ? \
+	 __cohort_copies_filled(folio, mark) : 0)
 /* A page that is not in memory is cut in part; its file keeps readers out. */
 void cohort_copies_cut(struct address_space *mapping, pgoff_t index);
 #define cohort_cut(...)	COHORT_WHEN(cohort_copies(), cohort_copies_cut(__VA_ARGS__))

@@ -312,6 +312,11 @@ static struct page *cohort_pcpa_client_page(gfp_t gfp, unsigned int order, unsig
 	cohort_pcpa_done(1UL << order);
 	if (!page || !cohort_area_prep(page, order, gfp, alloc_flags))
 		return NULL;
+	/* Without a context it is the heap's.  Freed, it is uncharged, whichever task has it then. */
+	if (!ac && memcg_kmem_charge_page(page, COHORT_CHARGE_GFP, order)) {
+		__free_pages(page, order);
+		return NULL;
+	}
 	cohort_pcpa_got(1UL << order);
 	return page;
 }
@@ -434,19 +439,11 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
  */
 struct page *cohort_pcpa_heap_page(gfp_t gfp, unsigned int order)
 {
-	struct page *page;
-
 	gfp = current_gfp_context(gfp);
 	if (!cohort_pcpa_taking() || !cohort_pcpa_entitled_to(gfp, order) ||
 	    !cohort_pcpa_may_reclaim(gfp | __GFP_RECLAIM))
 		return NULL;
-	page = cohort_pcpa_client_page(gfp, order, 0, NULL);
-	/* Freed, it is uncharged, whichever task has it then. */
-	if (page && memcg_kmem_charge_page(page, COHORT_CHARGE_GFP, order)) {
-		__free_pages(page, order);
-		return NULL;
-	}
-	return page;
+	return cohort_pcpa_client_page(gfp, order, 0, NULL);
 }
 
 /**

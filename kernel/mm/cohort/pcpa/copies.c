@@ -78,6 +78,7 @@ struct cohort_copies {
 };
 
 DEFINE_STATIC_KEY_FALSE(cohort_copies_key);
+DEFINE_STATIC_KEY_FALSE(cohort_copies_once_key);
 static struct cohort_copies copies = {
 	.lock = __SPIN_LOCK_UNLOCKED(copies.lock),
 	.order = LIST_HEAD_INIT(copies.order),
@@ -128,25 +129,24 @@ static struct cohort_copy *cohort_copy_next(void)
 /* evictions */
 
 /*
- * File systems for which it is known that changes all go through the page cache, or clear
- * shadows, and that a page that is new and up to date is not read again.  No other one has
- * to wait for the lock: it never has a copy.
+ * Files of which there may be copies: of file systems for which it is known that changes all go
+ * through the page cache, or clear shadows, and that a page that is new and up to date is not
+ * read again; not the plain text of encrypted ones.  No other one has to wait for the lock.
  */
 static bool cohort_copies_known(const struct address_space *mapping)
 {
-	const struct super_block *sb = mapping->host->i_sb;
+	const struct inode *inode = mapping->host;
+	const struct super_block *sb = inode->i_sb;
 
 	/* Other drivers of the same family have the same number. */
-	return sb->s_magic == EXT4_SUPER_MAGIC && !strcmp(sb->s_type->name, "ext4");
+	return sb->s_magic == EXT4_SUPER_MAGIC && !strcmp(sb->s_type->name, "ext4") &&
+	       S_ISREG(inode->i_mode) && !IS_ENCRYPTED(inode);
 }
 
-/* Of these, neither the plain text of encrypted files, nor what is to be wiped when freed. */
+/* Of these, no more of what is swapped to, nor of what is to be wiped when freed. */
 static bool cohort_copies_hold(const struct address_space *mapping)
 {
-	const struct inode *inode = mapping->host;
-
-	return S_ISREG(inode->i_mode) && !IS_ENCRYPTED(inode) && !IS_SWAPFILE(inode) &&
-	       !want_init_on_free();
+	return !IS_SWAPFILE(mapping->host) && !want_init_on_free();
 }
 
 static void cohort_copy_store(const struct address_space *mapping, pgoff_t index,
@@ -221,7 +221,8 @@ static void cohort_copies_forget(struct address_space *mapping, pgoff_t index, u
  */
 void cohort_copies_cut(struct address_space *mapping, pgoff_t index)
 {
-	cohort_copies_forget(mapping, index, 1);
+	if (cohort_copies_known(mapping))
+		cohort_copies_forget(mapping, index, 1);
 }
 
 /**
@@ -241,7 +242,7 @@ bool cohort_copies_written(struct address_space *mapping, loff_t pos, size_t cou
 
 	if (mapping_empty(mapping))
 		return false;
-	if (!cohort_copies_known(mapping) || !cohort_copies_hold(mapping))
+	if (!cohort_copies_known(mapping))
 		return true;
 	for (; index <= last; index += COPIES_FORGET) {
 		cohort_copies_forget(mapping, index, min(last - index + 1, COPIES_FORGET));
@@ -552,8 +553,10 @@ static int cohort_copies_change(unsigned long nr, unsigned long base)
 	 * All that stores or forgets copies does so before there is the first frame: were
 	 * it the other way round, a copy could outlive an eviction.
 	 */
-	if (nr)
+	if (nr) {
+		static_branch_enable(&cohort_copies_once_key);
 		static_branch_enable(&cohort_copies_key);
+	}
 	err = cohort_copies_swap(&new);
 	cohort_copies_release(&new);
 	if (!copies.nr)

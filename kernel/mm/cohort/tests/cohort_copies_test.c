@@ -380,6 +380,21 @@ static void cohort_copies_test_direct_write(struct kunit *test)
 	cohort_copies_test_file_end(folio);
 }
 
+/* Between a page that came of a copy and its reader's look at it they are switched off. */
+static void cohort_copies_test_off_meanwhile(struct kunit *test)
+{
+	struct folio *folio = cohort_copies_test_file(test);
+
+	KUNIT_ASSERT_EQ(test, cohort_copies_resize(4 * BLOCK_BYTES, COHORT_ANY_BASE), 0);
+	cohort_copies_test_evict(folio, 1, 0x11);
+	KUNIT_EXPECT_TRUE(test, cohort_copies_test_back(folio, 1, 0x11));
+	KUNIT_EXPECT_EQ(test, cohort_copies_test_end(), 0);
+	KUNIT_EXPECT_EQ_MSG(test, cohort_copies_filled(folio, false), -EEXIST, "it is read again");
+	if (!folio_test_locked(folio))
+		folio_lock(folio);
+	cohort_copies_test_file_end(folio);
+}
+
 /* The number of ext4's super block is that of ext2's driver, too. */
 static void cohort_copies_test_other_driver(struct kunit *test)
 {
@@ -436,6 +451,7 @@ static struct kunit_case cohort_copies_test_cases[] = {
 	KUNIT_CASE(cohort_copies_test_cut),
 	KUNIT_CASE(cohort_copies_test_cut_meets_eviction),
 	KUNIT_CASE(cohort_copies_test_direct_write),
+	KUNIT_CASE(cohort_copies_test_off_meanwhile),
 	KUNIT_CASE(cohort_copies_test_other_driver),
 	KUNIT_CASE(cohort_copies_test_no_refault),
 	{}

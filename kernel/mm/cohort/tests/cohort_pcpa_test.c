@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The page-cache-preferred area: its users, and what they get of it.
- */
+/* The page-cache-preferred area: its users, and what they get of it. */
 #include <kunit/test.h>
 #include <linux/anon_inodes.h>
 #include <linux/delay.h>
@@ -257,12 +255,13 @@ static void cohort_pcpa_test_larger_than_memory(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
-		buffer = cohort_heap_buffer(lens[i], NULL);
+		buffer = cohort_heap_buffer(lens[i], false, NULL);
 		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(buffer), -ENOMEM, "%#lx bytes", lens[i]);
 		if (!IS_ERR(buffer))
 			cohort_heap_discard(buffer);
 	}
-	buffer = cohort_heap_buffer(PAGE_SIZE, NULL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(cohort_heap_buffer(BIT(32), true, NULL)), -EINVAL);
+	buffer = cohort_heap_buffer(PAGE_SIZE, true, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(buffer));
 	cohort_heap_discard(buffer);
 #else
