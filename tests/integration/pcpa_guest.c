@@ -1233,7 +1233,7 @@ int main(void)
 		charged();
 		guarded();
 		maps_tell_no_place();
-	limited();
+		limited();
 		dirty();
 		sizes();
 		hog();

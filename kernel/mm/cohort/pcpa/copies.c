@@ -131,7 +131,8 @@ static struct cohort_copy *cohort_copy_next(void)
 /*
  * Files of which there may be copies: of file systems for which it is known that changes all go
  * through the page cache, or clear shadows, and that a page that is new and up to date is not
- * read again; not the plain text of encrypted ones.  No other one has to wait for the lock.
+ * read again; not the plain text of encrypted ones, nor what is to be wiped when freed.  No other
+ * one has to wait for the lock.
  */
 static bool cohort_copies_known(const struct address_space *mapping)
 {
@@ -140,13 +141,7 @@ static bool cohort_copies_known(const struct address_space *mapping)
 
 	/* Other drivers of the same family have the same number. */
 	return sb->s_magic == EXT4_SUPER_MAGIC && !strcmp(sb->s_type->name, "ext4") &&
-	       S_ISREG(inode->i_mode) && !IS_ENCRYPTED(inode);
-}
-
-/* Of these, no more of what is swapped to, nor of what is to be wiped when freed. */
-static bool cohort_copies_hold(const struct address_space *mapping)
-{
-	return !IS_SWAPFILE(mapping->host) && !want_init_on_free();
+	       S_ISREG(inode->i_mode) && !IS_ENCRYPTED(inode) && !want_init_on_free();
 }
 
 static void cohort_copy_store(const struct address_space *mapping, pgoff_t index,
@@ -185,7 +180,7 @@ void cohort_copies_evict(const struct address_space *mapping, struct folio *foli
 	if (!cohort_copies_known(mapping))
 		return;
 	keep = keep && nr <= COPIES_FOLIO && folio_test_uptodate(folio) &&
-	       !folio_test_hwpoison(folio) && cohort_copies_hold(mapping);
+	       !folio_test_hwpoison(folio) && !IS_SWAPFILE(mapping->host);
 	spin_lock_irqsave(&copies.lock, flags);
 	/* What a direct write changes meanwhile is forgotten under the lock when it ends. */
 	keep = keep && !atomic_read(&mapping->host->i_dio_count);
