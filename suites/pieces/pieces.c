@@ -62,9 +62,9 @@ static void print_figures(const struct figures *f, int nr_pieces)
 	printf("# figure hung %d\n", f->hung);
 	if (f->area_pages && pages)
 		printf("# figure of_area %.3f share\n", 1.0 * f->area_pages / pages);
+	printf("# figure longest_us %u us\n", f->us[f->asked - 1]);
 	printf("# cost p50_us %u\n", f->us[last_of(50, f->asked)]);
 	printf("# cost p99_us %u\n", f->us[last_of(99, f->asked)]);
-	printf("# cost longest_us %u\n", f->us[f->asked - 1]);
 }
 
 /* What is measured is the request: on the one CPU of such a guest the users would run first. */
