@@ -28,10 +28,9 @@ static unsigned long *sra_used;
 static u64 boot_size __initdata;
 static u64 boot_base __initdata = COHORT_ANY_BASE;
 
-/* A frame that has gone bad is given to no other client. */
 static void cohort_sra_release(struct cohort_buffer *buffer)
 {
-	unsigned long i, at, nr = buffer->len >> PAGE_SHIFT;
+	unsigned long i, nr = buffer->len >> PAGE_SHIFT;
 	struct page *page = sg_page(buffer->table.sgl);
 
 	for (i = 0; want_init_on_free() && i < nr; i++) {
@@ -39,15 +38,12 @@ static void cohort_sra_release(struct cohort_buffer *buffer)
 			clear_highpage(page + i);
 		cond_resched();
 	}
-	at = page_to_pfn(page) - sra_base;
 	mutex_lock(&sra_lock);
-	for (i = 0; i < nr; i++)
-		if (!PageHWPoison(page + i))
-			__clear_bit(at + i, sra_used);
+	bitmap_clear(sra_used, page_to_pfn(page) - sra_base, nr);
 	mutex_unlock(&sra_lock);
 }
 
-/* Frames that have gone bad while no client had them: they stay out.  Return: whether there are. */
+/* Frames that have gone bad are given to no client any more.  Return: whether there are. */
 static bool cohort_sra_drop_bad(unsigned long at, unsigned long nr)
 {
 	unsigned long i;
