@@ -31,7 +31,7 @@
 #define READS 16		/* readers, of a MB each */
 #define REQUEST (MB + PAGE)	/* of a server, with its header */
 #define UNWRITTEN_MB 8
-#define WRITERS 8		/* the kernel holds each up, some as soon as after a page */
+#define WRITERS 16		/* the kernel holds each up, some as soon as after a page */
 #define DIRTY_MB 320
 #define DIRECTORIES 2000	/* a block of metadata each */
 #define TAKEN_MB 200
@@ -300,11 +300,17 @@ static inline int open_served(int number)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* A process for a part of the work, without the server's end: with that all are let go. */
-static inline void part_of(int server, void (*work)(int part), int nr)
+/*
+ * Serves, beside a process for each part of the work and a reader.  They are without the server's
+ * end: with that all are let go.
+ */
+static inline void serve_parts(void (*work)(int part), int nr, bool gives,
+			       unsigned int open_flags)
 {
-	int i;
+	int server, i;
 
+	also(evicts);
+	server = serves_own();
 	for (i = 0; i < nr; i++) {
 		if (fork())
 			continue;
@@ -312,6 +318,7 @@ static inline void part_of(int server, void (*work)(int part), int nr)
 		work(i);
 		_exit(1);
 	}
+	serve(server, gives, open_flags);
 }
 
 static inline void reads_part(int part)
@@ -330,12 +337,7 @@ static inline void reads_part(int part)
 /* Pages that are being read, and so are locked, for as long as the server says nothing. */
 static inline void waits_for_reads(void)
 {
-	int server;
-
-	also(evicts);
-	server = serves_own();
-	part_of(server, reads_part, READS);
-	serve(server, false, FOPEN_KEEP_CACHE);
+	serve_parts(reads_part, READS, false, FOPEN_KEEP_CACHE);
 }
 
 static inline void writes_mapped(int part)
@@ -361,12 +363,7 @@ static inline void writes_mapped(int part)
  */
 static inline void waits_for_writes(void)
 {
-	int server;
-
-	also(evicts);
-	server = serves_own();
-	part_of(server, writes_mapped, WRITERS);
-	serve(server, true, FOPEN_KEEP_CACHE);
+	serve_parts(writes_mapped, WRITERS, true, FOPEN_KEEP_CACHE);
 }
 
 static inline void writes_directly(int part)
@@ -380,12 +377,7 @@ static inline void writes_directly(int part)
 /* Pages of a file, pinned for direct writes that the server of another file does not take. */
 static inline void pins_directly(void)
 {
-	int server;
-
-	also(evicts);
-	server = serves_own();
-	part_of(server, writes_directly, DIRECTS);
-	serve(server, true, FOPEN_DIRECT_IO);
+	serve_parts(writes_directly, DIRECTS, true, FOPEN_DIRECT_IO);
 }
 
 /* what waits for storage */
