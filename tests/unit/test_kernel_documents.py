@@ -66,7 +66,7 @@ def test_domains_are_walked_only_where_nothing_waits() -> None:
     names = [found[1] for found in heads.finditer(TEXT)]
     walkers = {name for name, walk in itertools.pairwise(names) if walk is None}
     assert walkers == {
-        *("cohort_domain_holding", "cohort_free_in", "cohort_most_holes", "cohort_rooms_all"),
+        *("cohort_domains_holding", "cohort_free_in", "cohort_most_holes", "cohort_rooms_all"),
     }
     assert users("for_each_process") == {"core/process.c", "vnode/left.c"}
     assert users("cohort_each_process") == {

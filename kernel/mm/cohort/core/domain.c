@@ -11,6 +11,8 @@
 
 #include "../cohort.h"
 
+#define COHORT_DOMAINS_AT_ONCE	64
+
 LIST_HEAD(cohort_domains);
 static DEFINE_SPINLOCK(cohort_domains_lock);
 static atomic_t cohort_next_id = ATOMIC_INIT(COHORT_KEPT);
@@ -146,17 +148,19 @@ static bool cohort_domain_holds(const struct cohort_domain *dom)
 	return false;
 }
 
-/* One of these, with a reference; NULL if there is none.  From the first one each time. */
-static struct cohort_domain *cohort_domain_holding(void)
+/* Some of these, from the first one on, with a reference each. */
+static unsigned int cohort_domains_holding(struct cohort_domain **some, unsigned int nr)
 {
-	struct cohort_domain *dom, *found = NULL;
+	struct cohort_domain *dom;
+	unsigned int found = 0;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(dom, &cohort_domains, all) {
-		if (cohort_domain_holds(dom) && refcount_inc_not_zero(&dom->ref)) {
-			found = dom;
+		if (!cohort_domain_holds(dom) || !refcount_inc_not_zero(&dom->ref))
+			continue;
+		some[found++] = dom;
+		if (found == nr)
 			break;
-		}
 	}
 	rcu_read_unlock();
 	return found;
@@ -165,18 +169,22 @@ static struct cohort_domain *cohort_domain_holding(void)
 /**
  * cohort_dissolve_all() - no domain keeps any block, and each may take some again
  *
- * Callers make sure that none is acquired meanwhile.
+ * Callers make sure that none is acquired meanwhile.  Many domains are looked for at once, as
+ * each look walks over all that have been dissolved.
  *
  * Context: may be scheduled away; processes may have millions of sets together.
  */
 void cohort_dissolve_all(void)
 {
-	struct cohort_domain *dom;
+	struct cohort_domain *some[COHORT_DOMAINS_AT_ONCE];
+	unsigned int i, nr;
 
-	while ((dom = cohort_domain_holding())) {
-		cohort_domain_dissolve(dom);
-		cohort_domain_put(dom);
-		cond_resched();
+	while ((nr = cohort_domains_holding(some, ARRAY_SIZE(some)))) {
+		for (i = 0; i < nr; i++) {
+			cohort_domain_dissolve(some[i]);
+			cohort_domain_put(some[i]);
+			cond_resched();
+		}
 	}
 }
 

@@ -70,6 +70,15 @@ struct page *cohort_buddy_rmqueue(struct zone *zone, unsigned int order, int mt,
 	return __rmqueue(zone, order, mt, alloc_flags | ALLOC_KSWAPD, &mode);
 }
 
+/* Is all of a slot under the lock of this zone?  A node may begin in the middle of one. */
+static bool cohort_slot_within(struct zone *zone, unsigned long pfn)
+{
+	unsigned long first = ALIGN_DOWN(pfn, cohort_pages());
+	struct page *last = pfn_to_online_page(first + cohort_pages() - 1);
+
+	return page_zone(pfn_to_page(first)) == zone && last && page_zone(last) == zone;
+}
+
 /**
  * cohort_buddy_remnant() - take a free block smaller than a set, splitting none
  * @zone: its zone, locked
@@ -90,7 +99,7 @@ struct page *cohort_buddy_remnant(struct zone *zone, unsigned int order)
 
 		if (!tries--)
 			break;
-		if (!blk || blk->room)
+		if (!blk || blk->room || !cohort_slot_within(zone, page_to_pfn(page)))
 			continue;
 		page_del_and_expand(zone, page, order, order, MIGRATE_MOVABLE);
 		return page;

@@ -242,6 +242,32 @@ static void cohort_cpb_test_a4_preference(struct kunit *test)
 	cohort_cpb_test_remnant_end(page);
 }
 
+/* What lies in a slot that another zone has a part of is not taken: two locks would guard it. */
+static void cohort_cpb_test_remnant_of_two_zones(struct kunit *test)
+{
+	struct page *page = cohort_cpb_test_remnant(test), *last = page + COHORT_SET_PAGES - 1;
+	enum zone_type its = page_zonenum(last);
+	struct zone *zone = page_zone(page);
+	unsigned int i, nr, wrong = 0;
+	struct page *found[8];
+	unsigned long flags;
+
+	spin_lock_irqsave(&zone->lock, flags);
+	set_page_zone(last, its ? its - 1 : its + 1);
+	for (nr = 0; nr < ARRAY_SIZE(found); nr++) {
+		found[nr] = cohort_buddy_remnant(zone, 1);
+		if (!found[nr])
+			break;
+		wrong += found[nr] == page + 2;
+	}
+	set_page_zone(last, its);
+	spin_unlock_irqrestore(&zone->lock, flags);
+	for (i = 0; i < nr; i++)
+		cohort_buddy_give(found[i], 1);
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	cohort_cpb_test_remnant_end(page);
+}
+
 /* A5: no set to be had: the stock allocator serves. */
 static void cohort_cpb_test_a5_fall_through(struct kunit *test)
 {
@@ -543,6 +569,36 @@ static void cohort_cpb_test_background(struct kunit *test)
 		cohort_test_verify(test, addr + i * PAGE_SIZE, 1);
 }
 
+/* More domains than one look finds: none keeps a set. */
+static void cohort_cpb_test_off_with_many(struct kunit *test)
+{
+	unsigned int i, blocks = 0, many = 150;
+	struct cohort_domain **dom;
+	struct page **page;
+
+	dom = kunit_kcalloc(test, many, sizeof(*dom), GFP_KERNEL);
+	page = kunit_kcalloc(test, many, sizeof(*page), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, dom && page);
+	for (i = 0; i < many; i++) {
+		dom[i] = cohort_domain_create(COHORT_PROCESS, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, dom[i]);
+		page[i] = cohort_alloc_pages_noprof(GFP_HIGHUSER_MOVABLE, numa_mem_id(), NULL,
+						    dom[i]);
+		KUNIT_ASSERT_NOT_NULL(test, page[i]);
+		blocks += cohort_domain_blocks(dom[i]);
+	}
+	KUNIT_EXPECT_EQ(test, blocks, many);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_switch(false), 0);
+	for (blocks = i = 0; i < many; i++)
+		blocks += cohort_domain_blocks(dom[i]);
+	KUNIT_EXPECT_EQ(test, blocks, 0);
+	KUNIT_EXPECT_EQ(test, cohort_cpb_switch(true), 0);
+	for (i = 0; i < many; i++) {
+		__free_page(page[i]);
+		cohort_domain_destroy(dom[i]);
+	}
+}
+
 static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_a1_cache_goes_past),
 	KUNIT_CASE(cohort_cpb_test_a2_own_set),
@@ -553,6 +609,7 @@ static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_a4_remnant),
 	KUNIT_CASE(cohort_cpb_test_a4_preference),
 	KUNIT_CASE(cohort_cpb_test_remnant_goes),
+	KUNIT_CASE(cohort_cpb_test_remnant_of_two_zones),
 	KUNIT_CASE(cohort_cpb_test_a5_fall_through),
 	KUNIT_CASE(cohort_cpb_test_a6_breach),
 	KUNIT_CASE(cohort_cpb_test_a6_strangers),
@@ -562,6 +619,7 @@ static struct kunit_case cohort_cpb_step_test_cases[] = {
 	KUNIT_CASE(cohort_cpb_test_excludes_region),
 	KUNIT_CASE(cohort_cpb_test_orders),
 	KUNIT_CASE(cohort_cpb_test_off_and_on),
+	KUNIT_CASE(cohort_cpb_test_off_with_many),
 	KUNIT_CASE(cohort_cpb_test_compaction_goes_past),
 	KUNIT_CASE(cohort_cpb_test_background),
 	{}

@@ -251,13 +251,18 @@ static unsigned long cohort_pcpa_test_lend_page(struct kunit *test,
 	return page_to_pfn(page);
 }
 
-/* What tidies comes upon it within a second or two. */
-static void cohort_pcpa_test_settled(void)
+/* What tidies comes upon it within a second or two, and holds a chunk meanwhile. */
+static void cohort_pcpa_test_settled(unsigned long free)
 {
+	struct cohort_pcpa_sizes sizes;
 	unsigned int i;
 
-	for (i = 0; i < 500 && cohort_pcpa_test_look().lent; i++)
+	for (i = 0; i < 500; i++) {
+		sizes = cohort_pcpa_test_look();
+		if (!sizes.lent && sizes.free == free)
+			break;
 		msleep(20);
+	}
 }
 
 static struct folio *cohort_pcpa_test_lent_folio(struct folio *src, unsigned long private)
@@ -288,7 +293,7 @@ static void cohort_pcpa_test_lazily_freed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, do_madvise(current->mm, addr, PAGE_SIZE, MADV_FREE), 0);
 	lru_add_drain_all();
 	cohort_pcpa_tidy_soon();
-	cohort_pcpa_test_settled();
+	cohort_pcpa_test_settled(AREA_PAGES);
 	KUNIT_EXPECT_EQ(test, cohort_pcpa_test_look().lent, 0UL);
 	KUNIT_EXPECT_EQ_MSG(test, cohort_pcpa_test_look().free, AREA_PAGES,
 			    "it has left, and is no page of a file");
@@ -345,7 +350,7 @@ static void cohort_pcpa_test_lent_goes_bad(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, PageHWPoison(pfn_to_page(pfn)));
 		KUNIT_EXPECT_EQ_MSG(test, cache.inode->i_mapping->nrpages, 1UL,
 				    "one has moved, the other is lost");
-		cohort_pcpa_test_settled();
+		cohort_pcpa_test_settled(AREA_PAGES - 1);
 		cohort_pcpa_test_counts(test, AREA_PAGES - 1, 0, 0);
 		KUNIT_EXPECT_EQ(test, unpoison_memory(pfn), 0);
 		cohort_pcpa_test_counts(test, AREA_PAGES, 0, 0);
