@@ -98,7 +98,7 @@ repeat: PACKAGES += $(TEST_PACKAGES)
 repeat: packages venv
 	$(VENV)/bin/python tests/repeat.py --times $(TIMES) --busy $(BUSY) $(TESTS)
 
-# Seconds, not minutes: no kernel, no guest.
+# Some minutes: no kernel, no guest.
 unit: venv
 	$(VENV)/bin/pytest -m "not kernel and not integration"
 

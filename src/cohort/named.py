@@ -42,11 +42,15 @@ def of_many(name: str, known: Sequence[str], listed: str) -> str:
 
 
 def no_file(path: Path, directory: Path) -> str:
-    """A hint for a path without a file: the file beside it that may be meant, or what `of_many`
-    says of the names in `directory`, whose files need no path."""
-    beside = sorted(str(file) for file in path.parent.glob(f"*{SUFFIX}"))
+    """A hint for a path without a file: the name in `directory`, whose files need no path, the file
+    beside it that may be meant, or what `of_many` says of the names."""
     names = sorted(file.stem for file in directory.glob(f"*{SUFFIX}"))
-    return near(str(path), beside) or of_many(path.stem, names, f"ls {directory}")
+    if path.stem in names:
+        return hint(path.stem, names)
+    beside = sorted(file.stem for file in path.parent.glob(f"*{SUFFIX}"))
+    if meant := difflib.get_close_matches(path.stem, beside, n=1):
+        return f"did you mean {path.with_name(f'{meant[0]}{SUFFIX}')}?"
+    return of_many(path.stem, names, f"ls {directory}")
 
 
 def find(

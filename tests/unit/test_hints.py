@@ -157,6 +157,16 @@ def test_a_path_with_a_slip_is_told_with_the_file_beside_it(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="no such workload file") as caught:
         load_workload(str(tmp_path / "gone" / "phone-2g.toml"))
     assert caught.value.hint == "did you mean phone-2g?"
+    for name in ("camera.toml", "abc.toml"):
+        (tmp_path / "abcd.toml").write_text("")
+        with pytest.raises(UsageError, match="no such workload file") as caught:
+            load_workload(str(tmp_path / name))
+        meant = "camera" if name == "camera.toml" else tmp_path / "abcd.toml"
+        assert caught.value.hint == f"did you mean {meant}?"
+    (tmp_path / "abcd.toml").rename(tmp_path / "xyz.toml")
+    with pytest.raises(UsageError) as caught:
+        load_workload(str(tmp_path / "nope.toml"))
+    assert "xyz" not in str(caught.value.hint), "a suffix is no likeness"
 
 
 @pytest.mark.parametrize(

@@ -71,3 +71,5 @@ def test_variants() -> None:
         KernelSpec.variant("sotck")
     with pytest.raises(UsageError, match="no machine"):
         KernelSpec.from_fragments("base,cohort")
+    with pytest.raises(UsageError, match="name a machine 2 times"):
+        KernelSpec.from_fragments("base,x86_64,arm64")

@@ -256,7 +256,10 @@ def test_a_number_of_the_workload_is_changed_for_a_run(
     ("word", "said"),
     [
         ("maps.no=1", "maps.no: there is no such number to change"),
-        ("maps.count=-1", "maps.count.value: Input should be greater than or equal to 0"),
+        (
+            "maps.count=-1",
+            "with maps.count=-1: maps.count.value: Input should be greater than or equal to 0",
+        ),
         ("machine.memory_mb=99999999", "value: Input should be less than or equal to 1048576"),
         ("machine.image_mb=99999999", "value: Input should be less than or equal to 65536"),
         ("category.browser.trim_pct=101", "value: Input should be less than or equal to 100"),

@@ -354,15 +354,22 @@ def test_nothing_is_run_that_could_not_be_kept(
     assert (done.code, "small is of no commit" in done.stderr, same_runs) == (2, True, [])
 
 
-def test_guests_of_a_suite_take_no_jobs(
-    home: Home, cohort: Cohort, same_runs: list[RunSpec]
+def test_suites_take_jobs_too(
+    home: Home, cohort: Cohort, same_runs: list[RunSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = read_set(home.records / "small.jsonl")
     day = [x.model_copy(update={"command": "cohort suite fio"}) for x in small]
     write_set(home.records / "day.jsonl", day)
-    done = cohort("results", "again", "day", "--jobs", "2")
-    assert (done.code, "one after the other" in done.stderr) == (2, True)
-    assert again.takes_jobs(small) and again.takes_jobs([*small, *day])
+    given: list[dict[str, Sequence[str]]] = []
+
+    def make(old: Sequence[Record], call: object, options: dict[str, Sequence[str]]) -> object:
+        given.append(options)
+        return old
+
+    monkeypatch.setattr(again, "make", make)
+    assert cohort("results", "again", "day", "small", "--jobs", "2").code == 0
+    assert given[0]["suite"] == ["--jobs", "2"]
+    assert given[1]["compare"] == ["--jobs", "2", "--one-commit"]
 
 
 def test_a_run_is_of_a_commit_though_its_documents_changed(

@@ -24,7 +24,7 @@ REFUSED = [
     (("fio", "--rootfs", "initramfs", *ARM64), "\nhint: --arch x86_64, without --rootfs"),
     (("fio", "--config", "base,arm64,lab,cohort"), "not for arm64"),
     (("fio", "--page-size", "16k"), "pages of x86_64 have 4096 bytes"),
-    (("fio", "--tree", "/nowhere"), "/nowhere is not a kernel tree"),
+    (("fio", "--tree", "/nowhere"), "/nowhere: no such directory\nhint: --tree is"),
     (("fio", "--policies", "none-order9", *ARM64), "there is no kernel order9 for arm64"),
     (
         ("fio", "--config", "base,arm64,lab,cohort", *ARM64, "--page-size", "16k"),

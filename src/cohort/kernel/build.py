@@ -110,8 +110,11 @@ class KernelSpec:
         """From `base,x86_64,lab,cohort`: the machine is the fragment that is named like one."""
         names = tuple(text.split(","))
         machines = [name for name in names if name in ARCHES]
-        if len(machines) != 1:
+        if not machines:
             raise UsageError(f"the fragments {text} name no machine", _machine_hint(text))
+        if len(machines) > 1:
+            what = f"the fragments {text} name a machine {len(machines)} times"
+            raise UsageError(what, f"one of {', '.join(ARCHES)}, once")
         return cls(names, machines[0], tree)
 
     @property

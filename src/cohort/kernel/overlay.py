@@ -25,6 +25,7 @@ from cohort.kernel.variants import Variant
 STATE = ".cohort"
 STAGE = ".cohort-stage-"
 NOTHING_TO_DO = "already applied"
+FITTING = "docs/how-to/patch-a-tree.md says how to make a hunk fit: a variant of it"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Report:
     def error(self) -> PatchError:
         """The hunks that are refused, as the reason why nothing was changed."""
         lines = [f"does not apply to Linux {self.release}; the tree is as it was", *self.refused]
-        return PatchError("\n  ".join(map(str, lines)))
+        return PatchError("\n  ".join(map(str, lines)), FITTING)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ class Release:
 def read_release(tree: Path) -> Release:
     """The release a tree says it is; UsageError if it is no kernel tree."""
     makefile = tree / "Makefile"
+    if not tree.is_dir():
+        raise UsageError(f"{tree}: no such directory", "--tree is a kernel's source")
     if not makefile.is_file():
         raise UsageError(f"{tree} is not a kernel tree: it has no Makefile")
     text = makefile.read_text(errors="replace")

@@ -39,9 +39,12 @@ def load_workload(name_or_path: str | Path, change: Mapping[str, int] | None = N
     """
     path = named.find("workload", str(name_or_path), paths.WORKLOADS, workload_names())
     data = tomlfile.read_extending(path, "workload", paths.WORKLOADS, _extend, _validate)
-    for key, value in (change or {}).items():
+    found = _validate(path, data)
+    if not change:
+        return found
+    for key, value in change.items():
         _replace(path, data, key, value)
-    return _validate(path, data)
+    return _validate_changed(path, data, change)
 
 
 def _extend(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
@@ -80,6 +83,17 @@ def _numbers(data: dict[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{key}"
         elif isinstance(value, dict):
             yield from _numbers(value, f"{above}{key}.")
+
+
+def _validate_changed(path: Path, data: dict[str, Any], change: Mapping[str, int]) -> Workload:
+    """The workload with other numbers than its file; UsageError names them for what is bad."""
+    try:
+        return Workload.model_validate({"name": path.stem, **data})
+    except ValidationError as error:
+        key, what = tomlfile.first_problem(error)
+        other = ", ".join(f"{name}={value}" for name, value in change.items())
+        said = f"{path} with {other}: {tomlfile.shown(key)}: {what}"
+        raise UsageError(said) from error
 
 
 def _validate(path: Path, data: dict[str, Any]) -> Workload:

@@ -67,11 +67,6 @@ def _words(line: str) -> list[str]:
         raise UsageError(f"`{line}` is no command: {error}") from error
 
 
-def takes_jobs(records: Sequence[Record]) -> bool:
-    """Whether a command that makes the set runs several guests at a time: a suite's does not."""
-    return any(words[0] != SUITE for words in commands_of(records))
-
-
 def make(old: Sequence[Record], call: Call, options: Mapping[str, Sequence[str]]) -> list[Record]:
     """Run the commands of a set on this checkout and return its new records.
 

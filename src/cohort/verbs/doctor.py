@@ -155,7 +155,7 @@ def _kvm() -> Check:
     verdict = accel.last_verdict()
     words = {
         Probe.NO_DEVICE: f"no {accel.KVM}: guests are emulated",
-        Probe.NOT_PROBED: f"{accel.KVM} is there; a guest has not been tried (`cohort run` does)",
+        Probe.NOT_PROBED: f"{accel.KVM} is there; a guest has not been tried (`--accel auto` does)",
         Probe.WORKS: "a probe guest ran",
     }
     if isinstance(verdict, str):

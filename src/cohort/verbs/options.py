@@ -99,9 +99,6 @@ FRESH = click.option("--fresh", is_flag=True, help="Run again even if the result
 ONE_COMMIT = click.option(
     "--one-commit", is_flag=True, help="Refuse results that are there of another commit."
 )
-JOBS = click.option(
-    "--jobs", type=click.IntRange(1), help="Runs at a time [default: as many as the host bears]."
-)
 LAUNCHES = click.option(
     "--launches", type=int, help="App launches to replay [default: the workload's]."
 )
@@ -111,6 +108,13 @@ def as_json(instead_of: str, what: str = "one object") -> Callable[[Command], Co
     """`--json`, what is printed without it, and what JSON it is."""
     return click.option(
         "--json", "as_json", is_flag=True, help=f"JSON instead of {instead_of}: {what}."
+    )
+
+
+def jobs(default: str = "as many as the host bears") -> Callable[[Command], Command]:
+    """`--jobs`, and what says how many without it."""
+    return click.option(
+        "--jobs", type=click.IntRange(1), help=f"Runs at a time [default: {default}]."
     )
 
 
@@ -227,7 +231,7 @@ def of_results(command: Command) -> Command:
 def of_runs(command: Command) -> Command:
     """The options that say what is run, how often, on what, and for how long."""
     for option in reversed(
-        (WORKLOAD, CHANGE, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, JOBS, of_results)
+        (WORKLOAD, CHANGE, LAUNCHES, SEEDS, ACCEL, MEMORY, TIMEOUT, jobs(), of_results)
     ):
         command = option(command)
     return command

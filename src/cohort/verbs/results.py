@@ -15,7 +15,7 @@ import click
 from cohort.errors import Skipped, UsageError
 from cohort.log import tell
 from cohort.verbs import calls
-from cohort.verbs.options import FRESH, JOBS, as_json
+from cohort.verbs.options import FRESH, as_json, jobs
 from cohort.verbs.run import check_share, on_cluster
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _check_name(name: str) -> None:
     "--verify", is_flag=True, help="Keep nothing; exit 1 if a run is not the set's to the byte."
 )
 @FRESH
-@JOBS
+@jobs()
 @PATHS
 @on_cluster
 def again(
@@ -205,13 +205,12 @@ def again(
     check_share(cluster, verify_share)
     records = _home().records
     kept = {name: sets.read(records / f"{name}.jsonl", verify) for name in names}
-    if jobs and not any(sets.takes_jobs(old) for old in kept.values()):
-        raise UsageError("--jobs: the guests of a suite are booted one after the other")
     share = [] if verify_share is None else ["--verify-share", str(verify_share)]
     place = ["--cluster", cluster, *share] if cluster else []
     taken = "--fresh" if fresh or verify else "--one-commit"
-    several = [*place, *(["--jobs", str(jobs)] if jobs else []), taken]
-    options = {"compare": several, "study": several, "scale": several, "suite": place}
+    several = [*place, *(["--jobs", str(jobs)] if jobs else [])]
+    options = {verb: [*several, taken] for verb in ("compare", "study", "scale")}
+    options["suite"] = several
     done: list[Path] = []
     for name, old in kept.items():
         new, path = sets.make(old, _call, options), records / f"{name}.jsonl"

@@ -10,7 +10,7 @@ import click
 from cohort.errors import UsageError
 from cohort.log import progress
 from cohort.verbs import calls
-from cohort.verbs.options import JOBS, SEEDS, TREE, as_json, of_machine, of_results
+from cohort.verbs.options import SEEDS, TREE, as_json, jobs, of_machine, of_results
 from cohort.verbs.run import engine, on_cluster
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ OFF = ("0", "n", "f", "off")
 @click.option("--workload", help="Name or TOML file [default: scale, scale-free].")
 @click.option("--launches", type=int, help="App launches before [default: the workload's].")
 @SEEDS
-@JOBS
+@jobs("as many as the host bears; with --free-running one")
 @of_results
 @TREE
 @as_json("the table", "one object")

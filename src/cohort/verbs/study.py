@@ -12,9 +12,9 @@ from cohort.log import progress, tell
 from cohort.verbs import calls
 from cohort.verbs.options import (
     ACCELS,
-    JOBS,
     STUDY_SEEDS,
     as_json,
+    jobs,
     of_kernel,
     of_machine,
     of_results,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--launches", type=int, help="App launches, at most [default: the study's].")
 @click.option("--run", "labels", multiple=True, help="Only this run, by its label; repeatable.")
 @click.option("--accel", type=click.Choice(ACCELS), help="[default: the study's].")
-@JOBS
+@jobs()
 @of_results
 @of_kernel
 @click.option("--strict", is_flag=True, help="Exit 1 if a target is missed.")

@@ -17,10 +17,10 @@ from cohort.log import progress
 from cohort.verbs.options import (
     ARCHES,
     FILE,
-    JOBS,
     TREE,
     as_json,
     config,
+    jobs,
     make_room,
     memory,
     of_machine,
@@ -61,7 +61,7 @@ POLICIES = "none,region"
 @click.option("--junit", type=FILE, help="Write the results as JUnit's XML, too.")
 @click.option("--ktap", type=FILE, help="Write the results as KTAP, too.")
 @of_machine
-@JOBS
+@jobs("one, or as many as the host bears if its guests count instructions")
 @on_cluster
 def command(
     name: str,

@@ -10,11 +10,11 @@ from cohort.errors import Failed, UsageError
 from cohort.log import progress, tell
 from cohort.verbs.options import (
     ACCEL,
-    JOBS,
     JSON,
     MEMORY,
     SEEDS,
     TIMEOUT,
+    jobs,
     of_kernel,
     of_machine,
     of_results,
@@ -46,7 +46,7 @@ SIZES = "180,200,220,240,260,280,300,320,340"
 @ACCEL
 @MEMORY
 @TIMEOUT
-@JOBS
+@jobs()
 @of_results
 @of_kernel
 @JSON
