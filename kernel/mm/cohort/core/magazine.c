@@ -484,17 +484,11 @@ void cohort_zone_drain(unsigned int cpu, struct zone *zone)
  * __cohort_drain_due() - has a CPU anything at hand?
  * @cpu: the CPU
  * @zone: only what is of this zone
- *
- * What a locked magazine is filled with may not be in it yet.
  */
 bool __cohort_drain_due(unsigned int cpu, const struct zone *zone)
 {
 	const struct cohort_scheme *scheme = READ_ONCE(cohort_scheme);
-	struct cohort_magazine *mag;
 
-	if (!zone->cohort)
-		return false;
-	mag = per_cpu_ptr(zone->cohort->magazine, cpu);
-	return (scheme && scheme->drain) || spin_is_locked(&mag->lock) ||
-	       !cohort_magazine_empty(mag);
+	return zone->cohort && ((scheme && scheme->drain) ||
+				!cohort_magazine_empty(per_cpu_ptr(zone->cohort->magazine, cpu)));
 }

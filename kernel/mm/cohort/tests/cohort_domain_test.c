@@ -538,25 +538,6 @@ static void cohort_domain_test_shared_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cohort_test_at_hand(ct->dom->id), 0);
 }
 
-/* What fills a magazine has its lock, which a drain waits for.  Without SMP it cannot be seen. */
-static void cohort_domain_test_locked_is_due(struct kunit *test)
-{
-	struct cohort_test *ct = test->priv;
-	struct cohort_magazine *mag;
-	bool locked, due;
-	struct zone *zone;
-
-	cohort_test_take(test, 1);
-	zone = page_zone(ct->page[0]);
-	mag = raw_cpu_ptr(zone->cohort->magazine);
-	drain_local_pages(zone);
-	spin_lock(&mag->lock);
-	locked = spin_is_locked(&mag->lock);
-	due = __cohort_drain_due(raw_smp_processor_id(), zone);
-	spin_unlock(&mag->lock);
-	KUNIT_EXPECT_EQ(test, due, locked);
-}
-
 /* How many of these come to this CPU's list, and how many are left when it has aged. */
 static void cohort_test_pcp_age(struct page **page, unsigned int nr, int *before, int *after)
 {
@@ -620,7 +601,6 @@ static struct kunit_case cohort_domain_test_cases[] = {
 	KUNIT_CASE(cohort_domain_test_breach_low_zone),
 	KUNIT_CASE(cohort_domain_test_destroy_in_use),
 	KUNIT_CASE(cohort_domain_test_destroy_drains),
-	KUNIT_CASE(cohort_domain_test_locked_is_due),
 	KUNIT_CASE(cohort_domain_test_shared_slot),
 	KUNIT_CASE(cohort_domain_test_pcp_ages),
 	{}
