@@ -70,13 +70,15 @@ struct page *cohort_buddy_rmqueue(struct zone *zone, unsigned int order, int mt,
 	return __rmqueue(zone, order, mt, alloc_flags | ALLOC_KSWAPD, &mode);
 }
 
-/* Is all of a slot under the lock of this zone?  A node may begin in the middle of one. */
+/*
+ * Is all of a slot under the lock of this zone?  A node may begin in the middle of one, and what
+ * pageblock_pfn_to_page() takes for granted of a zone without holes ends where that does.
+ */
 static bool cohort_slot_within(struct zone *zone, unsigned long pfn)
 {
 	unsigned long first = ALIGN_DOWN(pfn, cohort_pages());
-	struct page *last = pfn_to_online_page(first + cohort_pages() - 1);
 
-	return page_zone(pfn_to_page(first)) == zone && last && page_zone(last) == zone;
+	return __pageblock_pfn_to_page(first, first + cohort_pages(), zone);
 }
 
 /**
