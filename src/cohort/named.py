@@ -45,10 +45,9 @@ def no_file(path: Path, directory: Path) -> str:
     """A hint for a path without a file: the name in `directory`, whose files need no path, the file
     beside it that may be meant, or what `of_many` says of the names."""
     names = sorted(file.stem for file in directory.glob(f"*{SUFFIX}"))
-    if path.stem in names:
-        return hint(path.stem, names)
     beside = sorted(file.stem for file in path.parent.glob(f"*{SUFFIX}"))
-    if meant := difflib.get_close_matches(path.stem, beside, n=1):
+    meant = difflib.get_close_matches(path.stem, beside, n=1)
+    if meant and path.stem not in names:
         return f"did you mean {path.with_name(f'{meant[0]}{SUFFIX}')}?"
     return of_many(path.stem, names, f"ls {directory}")
 

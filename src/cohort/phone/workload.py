@@ -44,7 +44,7 @@ def load_workload(name_or_path: str | Path, change: Mapping[str, int] | None = N
         return found
     for key, value in change.items():
         _replace(path, data, key, value)
-    return _validate_changed(path, data, change)
+    return _validate(path, data, change)
 
 
 def _extend(base: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
@@ -85,20 +85,18 @@ def _numbers(data: dict[str, Any], above: str = "") -> Iterator[str]:
             yield from _numbers(value, f"{above}{key}.")
 
 
-def _validate_changed(path: Path, data: dict[str, Any], change: Mapping[str, int]) -> Workload:
-    """The workload with other numbers than its file; UsageError names them for what is bad."""
-    try:
-        return Workload.model_validate({"name": path.stem, **data})
-    except ValidationError as error:
-        key, what = tomlfile.first_problem(error)
-        other = ", ".join(f"{name}={value}" for name, value in change.items())
-        said = f"{path} with {other}: {tomlfile.shown(key)}: {what}"
-        raise UsageError(said) from error
-
-
-def _validate(path: Path, data: dict[str, Any]) -> Workload:
+def _validate(
+    path: Path, data: dict[str, Any], change: Mapping[str, int] | None = None
+) -> Workload:
+    """The workload that a file, which was good before the `change`, says. UsageError for a bad one,
+    with the file's line or, if it was changed, with the numbers that were."""
     named_data = tomlfile.with_name(path, data, NAME, f"a workload is: {RULE}")
     try:
         return Workload.model_validate(named_data)
     except ValidationError as error:
+        if change:
+            key, what = tomlfile.first_problem(error)
+            other = ", ".join(f"{name}={value}" for name, value in change.items())
+            said = f"{path} with {other}: {tomlfile.shown(key)}: {what}"
+            raise UsageError(said) from error
         raise tomlfile.explain(path, error, "workload", Workload, (tomlfile.EXTENDS,)) from error
