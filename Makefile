@@ -19,7 +19,7 @@ SOURCE_VERSION := 6.12.117-1~deb12u1
 ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
 
 SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes pieces integrity userland
-POLICIES := none,region-alone,region,cpb,pcpa,vnode
+POLICIES := none,region-alone,region,cpb,pcpa,vnode-untrusted
 # On one CPU there is no room for two nodes.
 POLICIES_adversaries := none,region-alone,region,rightsize,cpb,pcpa,pcpa-kept
 POLICIES_changes := none,region-alone,region,cpb,pcpa

@@ -17,7 +17,7 @@ from cohort.suites.schema import load_suite, suite_names
 from cohort.verbs.suite import command as verb
 
 TEXT = (paths.ROOT / "Makefile").read_text()
-NAMED = ["none", "region-alone", "region", "cpb", "pcpa", "vnode"]
+NAMED = ["none", "region-alone", "region", "cpb", "pcpa", "vnode-untrusted"]
 
 
 def listed(name: str) -> list[str]:
