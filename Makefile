@@ -20,9 +20,9 @@ ARM64_PACKAGES := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
 
 SUITES := selftests-mm selftests stress-ng-vm fio trinity adversaries changes pieces integrity userland
 POLICIES := none,region-alone,region,cpb,pcpa,vnode-untrusted
-# On one CPU there is no room for two nodes.
+# On one CPU there is no room for two nodes, and the machine of `changes` has none for a large area.
 POLICIES_adversaries := none,region-alone,region,rightsize,cpb,pcpa,pcpa-kept
-POLICIES_changes := none,region-alone,region,cpb,pcpa
+POLICIES_changes := none,region-alone,region,cpb,pcpa64
 POLICIES_pieces := cma128,pcpa64,pcpa-kept64
 # Suites on another machine, each with its options. They run before the suite itself, and what their
 # guests said goes out of its way. A checked kernel wants more of the virtual node that it lives in

@@ -153,7 +153,10 @@ def test_make_suites_runs_them_under_every_policy_that_they_can_have(
     assert pieces.policies == ["cma128", "pcpa64", "pcpa-kept64"]
     for name in {*suite_names()} - {"pieces"}:
         alone = NAMED[:-1] if seen[name].cpus == 1 else NAMED
-        assert set(alone) <= set(seen[name].policies), name
+        # Most memory of that machine is of a kind that no area is made of.
+        large = {"pcpa"} if name == "changes" else set()
+        assert {*alone} - large <= {*seen[name].policies}, name
+    assert "pcpa64" in seen["changes"].policies
     assert "rightsize" in seen["adversaries"].policies
     two = seen["adversaries+2cpus"]
     assert (two.policies, two.cpus, two.debug) == (["none", "vnode", "vnode-lend"], 2, False)
