@@ -50,6 +50,9 @@
 /* Clean cache elsewhere, as a part of the area, that is dropped before one lends. */
 #define PLENTY_SHIFT	2
 
+/* So long what is given before a kill is given at once. */
+#define HOPELESS_TIME	(HZ / 10)
+
 int cohort_pcpa_node = NUMA_NO_NODE;
 unsigned long cohort_pcpa_below = ULONG_MAX;
 unsigned int cohort_pcpa_min_order = 4;
@@ -58,6 +61,9 @@ unsigned long cohort_pcpa_user_max;
 
 static DEFINE_SPINLOCK(fsm_lock);
 static struct cohort_pcpa_fsm fsm;
+
+/* Until then reclaim is not tried for each page: a moment ago it had none to give. */
+static unsigned long hopeless = INITIAL_JIFFIES;
 
 /* Pages that requests under way want; the most since the timer was set, and the time before. */
 static unsigned long wanted, wanted_most[2];
@@ -376,17 +382,30 @@ static bool cohort_pcpa_unwanted(void)
 	return sizes.free / 2 > most + cohort_pcpa_announced_pages();
 }
 
+/*
+ * Is a process about to be killed for a request, or would one have been, a moment ago?  To let each
+ * page be asked for as long, by all of reclaim, would stand still beside free memory.
+ */
+static bool cohort_pcpa_last_resort(gfp_t gfp, unsigned int alloc_flags)
+{
+	const gfp_t kind = gfp & (__GFP_DIRECT_RECLAIM | __GFP_NORETRY);
+
+	return cohort_before_kill(alloc_flags) ||
+	       (kind == __GFP_DIRECT_RECLAIM && time_before(jiffies, READ_ONCE(hopeless)));
+}
+
 static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				 const struct alloc_context *ac, bool lend, bool last)
 {
-	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY &&
-	    !(last && cohort_before_kill(alloc_flags) && cohort_pcpa_unwanted()))
+	bool resort = last && cohort_pcpa_last_resort(gfp, alloc_flags);
+
+	if (cohort_pcpa_state() != COHORT_PCACHE_ONLY && !(resort && cohort_pcpa_unwanted()))
 		return false;
 	/* Hibernation takes pages until there are none, and each would come after reclaim. */
 	if (last && cohort_pcpa_hibernates(gfp))
 		return false;
 	/* It has waited, whatever its flags say now. */
-	if (last && cohort_before_kill(alloc_flags))
+	if (resort)
 		return cohort_pcpa_kills(gfp, ac) || (lend && cohort_pcpa_may_lend(gfp, last));
 	return lend ? cohort_pcpa_may_lend(gfp, last) :
 		      last && !order && cohort_pcpa_may_give(gfp);
@@ -417,6 +436,8 @@ struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int a
 	    !cohort_area_allowed(gfp, alloc_flags, ac))
 		return NULL;
 	page = cohort_area_take(order, lend ? COHORT_USE_LENT : COHORT_USE_GIVEN);
+	if (page && last && cohort_before_kill(alloc_flags))
+		WRITE_ONCE(hopeless, jiffies + HOPELESS_TIME);
 	if (!page || !cohort_area_prep(page, order, gfp, alloc_flags))
 		return NULL;
 	count_vm_events(lend ? COHORT_PCPA_LENT : COHORT_PCPA_GIVEN, 1 << order);
