@@ -404,7 +404,7 @@ static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int all
 	/* Hibernation takes pages until there are none, and each would come after reclaim. */
 	if (last && cohort_pcpa_hibernates(gfp))
 		return false;
-	/* It has waited, whatever its flags say now. */
+	/* It has waited, or another one has in its place, whatever its flags say now. */
 	if (resort)
 		return cohort_pcpa_kills(gfp, ac) || (lend && cohort_pcpa_may_lend(gfp, last));
 	return lend ? cohort_pcpa_may_lend(gfp, last) :
@@ -421,7 +421,8 @@ static bool cohort_pcpa_may_have(gfp_t gfp, unsigned int order, unsigned int all
  *
  * A large piece for an entitled process; or a single page that can be moved, on loan,
  * before kswapd is woken.  At last also what cannot leave, for a request that would fail, a
- * part of the area at most; and all that is free, before a process is killed for it.
+ * part of the area at most; and all that is free, before a process is killed for it, and for
+ * a moment after that.
  */
 struct page *__cohort_pcpa_rmqueue(gfp_t gfp, unsigned int order, unsigned int alloc_flags,
 				   const struct alloc_context *ac, bool last)

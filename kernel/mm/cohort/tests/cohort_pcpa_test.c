@@ -474,11 +474,7 @@ static void cohort_pcpa_test_given(struct kunit *test)
 
 static struct page *cohort_pcpa_test_or_kill(gfp_t gfp, unsigned int order)
 {
-	struct alloc_context ac;
-
-	cohort_test_context(&ac, gfp);
-	return __cohort_pcpa_rmqueue(gfp & ~__GFP_DIRECT_RECLAIM, order,
-				     ALLOC_WMARK_MIN | ALLOC_CPUSET | COHORT_ALLOC_LAST, &ac, true);
+	return cohort_pcpa_test_last_look(gfp & ~__GFP_DIRECT_RECLAIM, order, COHORT_ALLOC_LAST);
 }
 
 /* A request for which a process would be killed has all that is free, in pieces, too. */

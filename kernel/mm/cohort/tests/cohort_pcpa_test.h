@@ -30,6 +30,9 @@ int cohort_pcpa_test_begin(struct kunit *test);
 void cohort_pcpa_test_wait(void);
 void cohort_pcpa_test_end(struct kunit *test);
 
+/* What a request finds in the area that has nothing else, with more ALLOC_* if it is the last. */
+struct page *cohort_pcpa_test_last_look(gfp_t gfp, unsigned int order, unsigned int alloc_flags);
+
 /* A file without storage, and a reference to one of its pages. */
 void cohort_pcpa_test_cache_begin(struct kunit *test, struct cohort_pcpa_test_cache *cache);
 void cohort_pcpa_test_cache_end(struct cohort_pcpa_test_cache *cache);

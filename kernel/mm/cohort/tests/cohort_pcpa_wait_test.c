@@ -502,12 +502,12 @@ static void cohort_pcpa_test_held_in_each(struct kunit *test)
 	cohort_pcpa_test_full_end(test, &cache);
 }
 
-static struct page *cohort_pcpa_test_last_look(gfp_t gfp, unsigned int alloc_flags)
+struct page *cohort_pcpa_test_last_look(gfp_t gfp, unsigned int order, unsigned int alloc_flags)
 {
 	struct alloc_context ac;
 
 	cohort_test_context(&ac, gfp);
-	return __cohort_pcpa_rmqueue(gfp, 0, ALLOC_WMARK_MIN | ALLOC_CPUSET | alloc_flags, &ac,
+	return __cohort_pcpa_rmqueue(gfp, order, ALLOC_WMARK_MIN | ALLOC_CPUSET | alloc_flags, &ac,
 				     true);
 }
 
@@ -519,18 +519,21 @@ static void cohort_pcpa_test_hopeless(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, cohort_pcpa_test_begin(test), 0);
 	/* Longer than what another test has left. */
 	schedule_timeout_uninterruptible(HZ / 5);
-	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_last_look(GFP_KERNEL, 0), "it may reclaim");
-	page = cohort_pcpa_test_last_look(GFP_KERNEL, COHORT_ALLOC_LAST);
+	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_last_look(GFP_KERNEL, 0, 0),
+			      "it may reclaim");
+	page = cohort_pcpa_test_last_look(GFP_KERNEL, 0, COHORT_ALLOC_LAST);
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	next = cohort_pcpa_test_last_look(GFP_KERNEL, 0);
+	next = cohort_pcpa_test_last_look(GFP_KERNEL, 0, 0);
 	KUNIT_EXPECT_NOT_NULL_MSG(test, next, "it would try in vain what the first one did");
-	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_last_look(GFP_KERNEL | __GFP_NORETRY, 0),
+	KUNIT_EXPECT_NULL_MSG(test,
+			      cohort_pcpa_test_last_look(GFP_KERNEL | __GFP_NORETRY, 0, 0),
 			      "it can do without");
 	if (next)
 		__free_page(next);
 	__free_page(page);
 	schedule_timeout_uninterruptible(HZ / 5);
-	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_last_look(GFP_KERNEL, 0), "it was long ago");
+	KUNIT_EXPECT_NULL_MSG(test, cohort_pcpa_test_last_look(GFP_KERNEL, 0, 0),
+			      "it was long ago");
 	cohort_pcpa_test_end(test);
 }
 
